@@ -1,0 +1,101 @@
+#include "server/log.h"
+#include "server/clock.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOG_LINE_SIZE 2048
+#define LOG_QUOTE_SIZE 512
+#define LOG_QUOTE_SLOTS 4
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static atomic_int current_level = LOG_LEVEL_INFO;
+static _Thread_local char context[128];
+
+void log_set_level(enum log_level level)
+{
+    atomic_store(&current_level, (int)level);
+}
+
+int log_level_by_name(const char *name)
+{
+    for (int i = 0; i < (int)(sizeof level_names / sizeof level_names[0]); i++)
+        if (strcmp(name, level_names[i]) == 0)
+            return i;
+    return -1;
+}
+
+void log_context(const char *key, const char *value)
+{
+    if (!key || !value)
+        context[0] = '\0';
+    else
+        (void)snprintf(context, sizeof context, " %s=%s", key, log_quote(value));
+}
+
+void log_event(enum log_level level, const char *event, const char *format, ...)
+{
+    if ((int)level > atomic_load(&current_level))
+        return;
+    char when[CLOCK_TEXT_SIZE];
+    char line[LOG_LINE_SIZE];
+    int length = snprintf(line, sizeof line, "time=%s level=%s event=%s%s",
+                          clock_format(clock_wall_ms(), when), level_names[level], event, context);
+    if (format && length > 0 && (size_t)length + 1 < sizeof line) {
+        line[length++] = ' ';
+        va_list args;
+        va_start(args, format);
+        int more = vsnprintf(line + length, sizeof line - (size_t)length, format, args);
+        va_end(args);
+        length += more > 0 ? more : 0;
+    }
+    if ((size_t)length > sizeof line - 1)
+        length = (int)sizeof line - 1;
+    line[length < (int)sizeof line - 1 ? length : (int)sizeof line - 2] = '\n';
+    size_t total = (size_t)(length < (int)sizeof line - 1 ? length + 1 : (int)sizeof line - 1);
+    ssize_t written = write(STDERR_FILENO, line, total); /* one call, one whole line */
+    (void)written;                                       /* nowhere to report it */
+}
+
+/* U+2028/9, bidi controls and other invisible troublemakers in UTF-8: E2 80 [8E 8F A8-AE],
+ * E2 81 [A6-A9]; returns their length or 0. */
+static size_t invisible_length(const unsigned char *at)
+{
+    if (at[0] != 0xE2 || !at[1])
+        return 0;
+    if (at[1] == 0x80 && (at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE)))
+        return 3;
+    if (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9)
+        return 3;
+    return 0;
+}
+
+const char *log_quote(const char *text)
+{
+    static _Thread_local char slots[LOG_QUOTE_SLOTS][LOG_QUOTE_SIZE];
+    static _Thread_local unsigned next;
+    char *out = slots[next++ % LOG_QUOTE_SLOTS];
+    size_t used = 0;
+    out[used++] = '"';
+    for (const unsigned char *at = (const unsigned char *)(text ? text : ""); *at; at++) {
+        if (used > LOG_QUOTE_SIZE - 16)
+            break;
+        size_t hidden = invisible_length(at);
+        if (hidden) {
+            out[used++] = '?';
+            at += hidden - 1;
+        } else if (*at < 0x20 || *at == 0x7F) {
+            used += (size_t)snprintf(out + used, 8, "\\x%02x", *at);
+        } else {
+            if (*at == '"' || *at == '\\')
+                out[used++] = '\\';
+            out[used++] = (char)*at;
+        }
+    }
+    out[used++] = '"';
+    out[used] = '\0';
+    return out;
+}
