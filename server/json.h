@@ -1,0 +1,92 @@
+#pragma once
+/* JSON from outside: one strict RFC 8259 scanner stands before cJSON, whose own leniency never
+ * decides anything; then field tables read objects into structs and collect every fault with
+ * its JSON pointer. JSON to outside: cJSON. Threads: any; trees belong to one owner. */
+#include "server/err.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads one JSON text of exactly `length` bytes. Refused: invalid UTF-8, BOM, NUL (raw or
+ * escaped), control characters, lone surrogates, duplicate members, nesting over LIMIT_JSON_DEPTH,
+ * more than LIMIT_JSON_TOKENS tokens, numbers that are not finite, whole numbers beyond 2^53,
+ * anything after the value. The caller frees *out_tree with cJSON_Delete. ERR_INPUT names the
+ * byte offset and what is wrong there. */
+MUST_CHECK int json_parse(const char *text, size_t length, cJSON **out_tree, struct err *err);
+
+/* The member of an object, exact case; NULL when it is absent. */
+const cJSON *json_member(const cJSON *object, const char *name);
+
+/* --- faults ------------------------------------------------------------------------------ */
+
+struct json_fault {
+    char *pointer; /* RFC 6901, "" for the whole document */
+    char *detail;  /* "must be a positive integer" */
+};
+
+struct json_faults {
+    struct json_fault *items; /* in the order found; at most LIMIT_JSON_FAULTS are kept */
+    size_t count;
+    size_t capacity;
+};
+
+/* Adds a fault. pointer is copied. */
+void json_fault_add(struct json_faults *faults, const char *pointer, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+/* "base/name" with ~ and / of name escaped, in a static buffer of this thread that lives until
+ * the fourth later call. */
+const char *json_pointer(const char *base, const char *name);
+const char *json_pointer_index(const char *base, size_t index);
+
+void json_faults_fini(struct json_faults *faults);
+
+/* --- field tables ------------------------------------------------------------------------ */
+
+enum json_type {
+    JSON_TEXT,   /* const char *, borrowed from the tree; min..max is its length in characters */
+    JSON_INT,    /* int64_t; min..max is its value */
+    JSON_NUMBER, /* double; min..max is its value */
+    JSON_BOOL,   /* bool */
+    JSON_OBJECT, /* const cJSON *, borrowed; its members are checked by `fields` when given */
+    JSON_ARRAY,  /* const cJSON *, borrowed; min..max is its length */
+    JSON_ANY,    /* const cJSON *, borrowed; the owner checks it */
+};
+
+struct json_field {
+    const char *name;
+    enum json_type type;
+    size_t offset; /* of the member in the struct that is filled */
+    bool required;
+    bool nullable; /* null means the same as absent */
+    double min, max;
+    const char *const *choices; /* JSON_TEXT: NULL-terminated list of what is allowed, or NULL */
+    const struct json_field *fields; /* JSON_OBJECT: table for its members, or NULL: any object */
+    size_t field_count;              /* offsets in it are relative to the same struct */
+    const char *help;                /* one line for people */
+};
+
+#define JSON_COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+/* Fills *out, whose defaults the caller has set, from object by the table. Absent members leave
+ * *out as it is. Unknown members, wrong types, values out of range and missing required members
+ * each add one fault below `pointer`; the text names the limit and, for an unknown member, the
+ * nearest known name. An unusable member leaves *out untouched. */
+void json_read(const cJSON *object, const struct json_field *fields, size_t field_count,
+               const char *pointer, void *out, struct json_faults *faults);
+
+/* --- output ------------------------------------------------------------------------------ */
+
+/* A number, or null when it is not finite: no NaN or Infinity ever leaves us. */
+cJSON *json_number(double value);
+
+/* The same, rounded to `digits` significant decimal digits (1..17). */
+cJSON *json_rounded(double value, int digits);
+
+/* A string, or null for NULL. */
+cJSON *json_text(const char *value);
+
+/* cJSON_PrintUnformatted; never NULL. The caller frees it with free(). */
+char *json_print(const cJSON *tree);

@@ -1,0 +1,85 @@
+#pragma once
+/* A session with SQL Server over ODBC (FreeTDS's driver by default), through wide functions only:
+ * UTF-8 in the daemon, UTF-16 at this border. Messages are keyed by number, never by words.
+ * Autocommit always; every result is drained to its end. One session, one thread; only
+ * mssql_cancel may come from another. (facts: FreeTDS 1.3.17 as measured) */
+#include "server/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mssql_target { /* all texts borrowed during mssql_open */
+    const char *host;
+    int port;
+    const char *login;
+    const char *password;
+    const char *encryption; /* require, request, off */
+    const char *ca_file;    /* a PEM file, "system", or NULL: the server is not authenticated */
+    bool verify_host;
+    const char *database;  /* NULL: master */
+    const char *app_name;  /* shown as program_name in sys.dm_exec_sessions */
+    const char *driver;    /* path or name of the ODBC driver */
+};
+
+struct mssql_message {
+    int number;   /* SQL Server's message number; 0 for the driver's own */
+    int severity; /* 0 for information, 11..25 for errors */
+    const char *text; /* UTF-8, valid during the call */
+};
+
+/* Called in the session's thread for each message, in the order of arrival. */
+typedef void mssql_on_message(void *ctx, const struct mssql_message *message);
+
+struct mssql; /* a session */
+
+/* Sets up the ODBC environment once, before threads; conf_dir is a folder of ours where the
+ * driver's configuration for certificate checks is written (mode 0600). */
+MUST_CHECK int mssql_init(const char *conf_dir, struct err *err);
+void mssql_fini(void);
+
+/* The ODBC driver found on this machine ("" when none): the default of the setting. */
+const char *mssql_default_driver(void);
+
+/* Logs in. ERR_UNREACHABLE: network, TLS or time-out (LIMIT_LOGIN_S); ERR_SQL with the server's
+ * number (18456, 4060, …) when the server refused. The password is in no message. */
+MUST_CHECK int mssql_open(const struct mssql_target *target, struct mssql **out_session,
+                          struct err *err);
+void mssql_close(struct mssql *session);
+
+/* Runs one plain batch without time-out and drains it; on_message (may be NULL) sees each message
+ * as it arrives, errors too. 0: every result came and no error of severity > 10 was seen.
+ * -1: ERR_SQL with the number of the first error (in the server's order; the cause comes before
+ * 3013), ERR_CANCELLED after mssql_cancel, ERR_UNREACHABLE when the connection broke (the session
+ * is dead then). */
+MUST_CHECK int mssql_execute(struct mssql *session, const char *batch,
+                             mssql_on_message *on_message, void *ctx, struct err *err);
+
+/* One bound value of a query: text (nvarchar) when text is not NULL, else number (bigint). */
+struct mssql_value {
+    const char *text;
+    int64_t number;
+};
+
+struct mssql_rows; /* all rows of the first result set, as UTF-8 text */
+
+/* Runs one query with values bound to its ? marks, gives up after LIMIT_QUERY_S of silence
+ * (ERR_TIMEOUT; the session stays usable). Errors as above. out_rows may be NULL when no rows
+ * are wanted. At most 100,000 rows are kept; more is ERR_REFUSED. */
+MUST_CHECK int mssql_query(struct mssql *session, const char *sql, const struct mssql_value *values,
+                           size_t value_count, struct mssql_rows **out_rows, struct err *err);
+size_t mssql_row_count(const struct mssql_rows *rows);
+size_t mssql_column_count(const struct mssql_rows *rows);
+/* NULL for NULL or when there is no such row or column (a server may lack one). */
+const char *mssql_text(const struct mssql_rows *rows, size_t row, size_t column);
+/* `missing` for NULL or when it is no number. */
+int64_t mssql_int(const struct mssql_rows *rows, size_t row, size_t column, int64_t missing);
+double mssql_real(const struct mssql_rows *rows, size_t row, size_t column); /* NaN */
+void mssql_rows_free(struct mssql_rows *rows);
+
+/* From any thread: asks the server to stop the batch that runs now (attention); a batch that
+ * starts within the call is stopped too. Harmless when nothing runs. */
+void mssql_cancel(struct mssql *session);
+
+/* True when the session must be closed and opened anew. */
+bool mssql_is_dead(const struct mssql *session);

@@ -1,0 +1,43 @@
+#pragma once
+/* The results database. One writer thread owns the write connection: every write of every kind
+ * goes through its queue, one transaction takes what is there, and every caller is answered after
+ * the COMMIT that holds its row (group commit; nobody waits for a batch to fill). Reads use
+ * read-only connections. Durable: what was answered survives kill -9 and power loss.
+ * Threads: any. */
+#include "server/db.h"
+#include "server/err.h"
+
+#include <stdbool.h>
+
+struct store;
+
+/* Work inside one transaction (or on one read connection). It uses the operations of
+ * store_jobs.h and its neighbours. Returning -1 rolls back this work alone, not its neighbours
+ * in the same commit. It must not block, log, or call the store again. */
+typedef int store_work(struct db *db, void *arg, struct err *err);
+
+/* Called once by the writer thread after the COMMIT (rc 0) or when the work or the commit failed
+ * (rc -1, err filled; err lives during the call only). It must only hand on. */
+typedef void store_done(void *ctx, int rc, const struct err *err);
+
+/* Opens "sqlite:PATH" (made, with its folder's lock file, when absent; migrated when older) and
+ * starts the writer. Refused with advice: newer than this program, another program's file, damaged
+ * (quick_check), on a network file system, already open by a living process (its pid is named). */
+MUST_CHECK int store_open(const char *url, struct store **out_store, struct err *err);
+
+/* Writes what is queued, stops the writer, closes. Accepts NULL. */
+void store_close(struct store *store);
+
+/* Runs work in the writer's next transaction; returns after its COMMIT. */
+MUST_CHECK int store_write(struct store *store, store_work *work, void *arg, struct err *err);
+
+/* The same without waiting: done is called later. work's arg must live until then. */
+void store_write_later(struct store *store, store_work *work, void *arg, store_done *done,
+                       void *ctx);
+
+/* Runs work on a read connection; sees everything committed before the call. */
+MUST_CHECK int store_read(struct store *store, store_work *work, void *arg, struct err *err);
+
+/* False once a write failed for a reason of the disk (I/O error, full): then writes answer
+ * ERR_STORE until one succeeds again, and readyz says so. */
+bool store_is_healthy(struct store *store);

@@ -1,0 +1,198 @@
+#pragma once
+/* The rows of the results database and the operations on them. One implementation for every
+ * dialect: only schema/DIALECT/store.sql differs. All run inside a store_work.
+ * Texts of rows are heap copies owned by the row; X_row_fini frees them and accepts zeroed rows.
+ * JSON members are stored as text exactly as given. Times are wall milliseconds, 0 for none. */
+#include "server/db.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct store_list { /* one page of a keyset-paged list */
+    int64_t limit;       /* 1..500 */
+    const char *after;   /* the last key of the page before, or NULL */
+};
+
+/* --- instances ---------------------------------------------------------------------------- */
+struct instance_row {
+    char *name;
+    char *definition; /* JSON as of api.md §2, without secrets */
+    int64_t version;  /* counts up by one with each PUT: the ETag */
+    int64_t created_at;
+    int64_t updated_at;
+    char *held; /* why its jobs wait (a refused login); NULL: they do not */
+};
+void instance_row_fini(struct instance_row *row);
+/* if_version: -1 none, else the version it must have (ERR_CONFLICT). Clears `held`.
+ * out_created tells whether it was new. row->version, created_at, updated_at are filled. */
+MUST_CHECK int store_instance_put(struct db *db, struct instance_row *row, int64_t if_version,
+                                  bool *out_created, struct err *err);
+MUST_CHECK int store_instance_get(struct db *db, const char *name, struct instance_row *out,
+                                  struct err *err); /* ERR_NOT_FOUND */
+MUST_CHECK int store_instance_list(struct db *db, const struct store_list *page,
+                                   struct instance_row **out_rows, size_t *out_count,
+                                   struct err *err); /* by name; caller frees rows and array */
+/* ERR_CONFLICT while jobs are not ended or intents are open; ERR_NOT_FOUND. */
+MUST_CHECK int store_instance_delete(struct db *db, const char *name, int64_t if_version,
+                                     struct err *err);
+MUST_CHECK int store_instance_hold(struct db *db, const char *name, const char *reason,
+                                   struct err *err); /* NULL ends it */
+
+/* --- jobs --------------------------------------------------------------------------------- */
+struct job_row {
+    char *id; /* UUIDv7 */
+    char *kind;
+    char *instance;
+    char *state;        /* jobs/state.h */
+    char *state_reason; /* or NULL */
+    char *phase;        /* or NULL */
+    char *cleanup;      /* none, pending, done, failed */
+    int64_t priority;
+    int64_t not_before;
+    int64_t deadline;
+    int64_t retry_at;          /* earliest next try of an unreachable instance */
+    int64_t unreachable_since; /* when it was first not reached in this row of tries */
+    int64_t attempts;          /* tries in that row, for the backoff */
+    bool exclusive;            /* a kind that measures: alone on its instance */
+    bool cancel_asked;
+    int64_t created_at;
+    int64_t started_at;
+    int64_t finished_at;
+    char *requested_by; /* or NULL */
+    char *retry_of;     /* or NULL */
+    char *definition;   /* JSON, normalised */
+    char *plan;         /* JSON: arms, order, facts of the instance; NULL before it is made */
+    char *summary;      /* or NULL */
+    char *error;        /* JSON {number, message, step}, or NULL */
+    int64_t trials_done;
+    int64_t trials_planned;
+    int64_t version; /* counts up with each change: the ETag */
+};
+void job_row_fini(struct job_row *row);
+MUST_CHECK int store_job_insert(struct db *db, const struct job_row *row, struct err *err);
+MUST_CHECK int store_job_get(struct db *db, const char *id, struct job_row *out, struct err *err);
+struct job_filter { /* every member may be NULL or 0: no condition */
+    const char *state, *kind, *instance;
+    const char *label_key, *label_value;
+    int64_t since; /* created at or after */
+};
+/* Newest first. page->after is a job id. Rows come without plan. */
+MUST_CHECK int store_job_list(struct db *db, const struct job_filter *filter,
+                              const struct store_list *page, struct job_row **out_rows,
+                              size_t *out_count, struct err *err);
+/* Stores every changeable member of row (state .. version except id, kind, instance,
+ * definition, created_at) when the stored version is still row->version; then row->version is
+ * one more. ERR_CONFLICT when somebody changed it meanwhile. */
+MUST_CHECK int store_job_update(struct db *db, struct job_row *row, struct err *err);
+/* The head of each instance's queue: for every instance, the job in state queued or waiting, not
+ * before now_ms (not_before and retry_at), with the highest priority, then the oldest, exclusive
+ * and not exclusive apart. Costs per instance, not per queued job. */
+MUST_CHECK int store_job_heads(struct db *db, int64_t now_ms, struct job_row **out_rows,
+                               size_t *out_count, struct err *err);
+/* All jobs in state running (after a start: what was interrupted). */
+MUST_CHECK int store_job_running(struct db *db, struct job_row **out_rows, size_t *out_count,
+                                 struct err *err);
+/* Marks at most `limit` jobs of an instance that are queued (or waiting for another reason of
+ * `reasons`: any but not_before) as waiting with this reason. */
+MUST_CHECK int store_job_mark_waiting(struct db *db, const char *instance, const char *reason,
+                                      int64_t limit, struct err *err);
+/* The next moment at which not_before, retry_at or deadline of a job that has not started or
+ * ended passes; 0 for none. */
+MUST_CHECK int store_job_next_moment(struct db *db, int64_t now_ms, int64_t *out_ms,
+                                     struct err *err);
+/* Jobs in queued or waiting whose deadline passed, at most 100. */
+MUST_CHECK int store_job_overdue(struct db *db, int64_t now_ms, struct job_row **out_rows,
+                                 size_t *out_count, struct err *err);
+
+/* --- idempotency keys --------------------------------------------------------------------- */
+/* 1: the key is new and stored now; 0: known, out_job and out_fingerprint (heap) are filled. */
+MUST_CHECK int store_key_claim(struct db *db, const char *key, const char *fingerprint,
+                               const char *job, int64_t now_ms, char **out_job,
+                               char **out_fingerprint, struct err *err);
+MUST_CHECK int store_key_expire(struct db *db, int64_t before_ms, struct err *err);
+
+/* --- trials and reports ------------------------------------------------------------------- */
+/* document: the trial as of api.md §3. The same (job, seq) twice is ERR_CONFLICT. */
+MUST_CHECK int store_trial_insert(struct db *db, const char *job, int64_t seq,
+                                  const char *document, struct err *err);
+/* Oldest first; page->after is the last seq as text. out_documents: heap array of heap texts. */
+MUST_CHECK int store_trial_list(struct db *db, const char *job, const struct store_list *page,
+                                char ***out_documents, size_t *out_count, struct err *err);
+MUST_CHECK int store_trial_all(struct db *db, const char *job, char ***out_documents,
+                               size_t *out_count, struct err *err);
+MUST_CHECK int store_report_put(struct db *db, const char *job, const char *document,
+                                struct err *err);
+MUST_CHECK int store_report_get(struct db *db, const char *job, char **out_document,
+                                struct err *err); /* ERR_NOT_FOUND */
+
+/* --- intents: what was changed on an instance and must be undone --------------------------- */
+struct intent_row {
+    char *id;
+    char *job;
+    char *instance;
+    char *action; /* "file" */
+    char *object; /* full path */
+    char *prior;  /* JSON or NULL */
+    char *state;  /* open, undone, failed */
+    char *detail; /* why it failed, or NULL */
+    int64_t created_at;
+};
+void intent_row_fini(struct intent_row *row);
+MUST_CHECK int store_intent_insert(struct db *db, const struct intent_row *row, struct err *err);
+MUST_CHECK int store_intent_close(struct db *db, const char *id, const char *state,
+                                  const char *detail, struct err *err);
+/* Of one job (job not NULL) or instance; only those in `state` when it is not NULL. */
+MUST_CHECK int store_intent_list(struct db *db, const char *job, const char *instance,
+                                 const char *state, struct intent_row **out_rows,
+                                 size_t *out_count, struct err *err);
+
+/* --- webhooks and the outbox --------------------------------------------------------------- */
+struct webhook_row {
+    char *name;
+    char *definition; /* JSON as shown: url redacted or a reference */
+    char *url_sealed; /* a literal URL, sealed (server/secrets.h); NULL: a reference */
+    bool disabled;    /* answered 410 */
+    int64_t version;
+    int64_t created_at;
+    int64_t updated_at;
+};
+void webhook_row_fini(struct webhook_row *row);
+MUST_CHECK int store_webhook_put(struct db *db, struct webhook_row *row, int64_t if_version,
+                                 bool *out_created, struct err *err);
+MUST_CHECK int store_webhook_get(struct db *db, const char *name, struct webhook_row *out,
+                                 struct err *err);
+MUST_CHECK int store_webhook_list(struct db *db, const struct store_list *page,
+                                  struct webhook_row **out_rows, size_t *out_count,
+                                  struct err *err);
+MUST_CHECK int store_webhook_delete(struct db *db, const char *name, int64_t if_version,
+                                    struct err *err);
+MUST_CHECK int store_webhook_disable(struct db *db, const char *name, struct err *err);
+
+struct delivery_row {
+    char *id; /* also the webhook-id that all tries carry */
+    char *webhook;
+    char *event;   /* job.finished, … */
+    char *job;     /* or NULL */
+    char *payload; /* JSON: the event, before it is rendered for the receiver */
+    char *state;   /* pending, delivered, dead */
+    int64_t attempts;
+    int64_t last_status; /* HTTP, 0 none */
+    char *last_error;    /* or NULL */
+    int64_t next_at;
+    int64_t created_at;
+};
+void delivery_row_fini(struct delivery_row *row);
+MUST_CHECK int store_delivery_insert(struct db *db, const struct delivery_row *row,
+                                     struct err *err);
+MUST_CHECK int store_delivery_update(struct db *db, const struct delivery_row *row,
+                                     struct err *err);
+/* Pending ones whose next_at has come, oldest first, at most `limit`, one per webhook. */
+MUST_CHECK int store_delivery_due(struct db *db, int64_t now_ms, int64_t limit,
+                                  struct delivery_row **out_rows, size_t *out_count,
+                                  struct err *err);
+/* The earliest next_at of a pending one; 0 for none. */
+MUST_CHECK int store_delivery_next(struct db *db, int64_t *out_ms, struct err *err);
+/* Newest first. */
+MUST_CHECK int store_delivery_list(struct db *db, const char *webhook,
+                                   const struct store_list *page, struct delivery_row **out_rows,
+                                   size_t *out_count, struct err *err);
