@@ -26,9 +26,9 @@ int db_step(struct db_use *use, struct err *err);
 
 bool db_is_null(const struct db_use *use, int column);
 int64_t db_int(const struct db_use *use, int column);
-double db_real(const struct db_use *use, int column); /* NaN for NULL */
+double db_real(const struct db_use *use, int column);      /* NaN for NULL */
 const char *db_text(const struct db_use *use, int column); /* NULL for NULL; until next step */
-char *db_take_text(const struct db_use *use, int column); /* a copy; NULL for NULL */
+char *db_take_text(const struct db_use *use, int column);  /* a copy; NULL for NULL */
 
 /* Ends the use: resets and unbinds. Accepts NULL. */
 void db_done(struct db_use *use);

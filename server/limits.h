@@ -1,23 +1,23 @@
 #pragma once
 /* Every limit on what comes from outside, with its reason. */
 
-#define LIMIT_BODY_BYTES (1 << 20)     /* api.md: bodies over 1 MiB are refused with 413 */
-#define LIMIT_JSON_DEPTH 32            /* api.md: nesting over 32 is refused */
-#define LIMIT_JSON_TOKENS 20000        /* lists of databases may be long; a megabyte of "[" may not */
-#define LIMIT_JSON_FAULTS 100          /* people mend a handful at a time */
-#define LIMIT_NAME_CHARS 64            /* api.md: instance and webhook names */
-#define LIMIT_SQL_NAME_UTF16 128       /* sysname is nvarchar(128) */
-#define LIMIT_PATH_UTF16 259           /* msdb keeps device names in nvarchar(260) */
-#define LIMIT_ARMS 256                 /* domain.md report 30: full cross products run "a very long time" */
-#define LIMIT_TRIALS 10000             /* 256 arms x 39 rounds; more is a mistake */
-#define LIMIT_REPETITIONS 100          /* api.md */
-#define LIMIT_STRIPES 64               /* BACKUP takes up to 64 devices (domain.md 1.1) */
-#define LIMIT_LABELS 32                /* labels are for filters, not for storage */
+#define LIMIT_BODY_BYTES (1 << 20) /* api.md: bodies over 1 MiB are refused with 413 */
+#define LIMIT_JSON_DEPTH 32        /* api.md: nesting over 32 is refused */
+#define LIMIT_JSON_TOKENS 20000    /* lists of databases may be long; a megabyte of "[" may not */
+#define LIMIT_JSON_FAULTS 100      /* people mend a handful at a time */
+#define LIMIT_NAME_CHARS 64        /* api.md: instance and webhook names */
+#define LIMIT_SQL_NAME_UTF16 128   /* sysname is nvarchar(128) */
+#define LIMIT_PATH_UTF16 259       /* msdb keeps device names in nvarchar(260) */
+#define LIMIT_ARMS 256        /* domain.md report 30: full cross products run "a very long time" */
+#define LIMIT_TRIALS 10000    /* 256 arms x 39 rounds; more is a mistake */
+#define LIMIT_REPETITIONS 100 /* api.md */
+#define LIMIT_STRIPES 64      /* BACKUP takes up to 64 devices (domain.md 1.1) */
+#define LIMIT_LABELS 32       /* labels are for filters, not for storage */
 #define LIMIT_LABEL_CHARS 200
-#define LIMIT_NOTIFY 16                /* webhooks a job may name */
-#define LIMIT_WAIT_S 300               /* api.md: Prefer: wait and verdict?wait= */
-#define LIMIT_PAGE 500                 /* api.md: limit= of lists */
-#define LIMIT_IDEMPOTENCY_DAYS 7       /* api.md: keys live 7 days */
-#define LIMIT_ANSWER_BYTES (64 << 10)  /* what is read of a webhook receiver's answer */
-#define LIMIT_QUERY_S 30               /* silence after which a short query is given up */
-#define LIMIT_LOGIN_S 15               /* a login that takes longer is "unreachable" */
+#define LIMIT_NOTIFY 16               /* webhooks a job may name */
+#define LIMIT_WAIT_S 300              /* api.md: Prefer: wait and verdict?wait= */
+#define LIMIT_PAGE 500                /* api.md: limit= of lists */
+#define LIMIT_IDEMPOTENCY_DAYS 7      /* api.md: keys live 7 days */
+#define LIMIT_ANSWER_BYTES (64 << 10) /* what is read of a webhook receiver's answer */
+#define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
+#define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */

@@ -22,7 +22,10 @@ struct wait {
     pthread_cond_t condition; /* on the monotonic clock */
 };
 
-#define LOCK_INIT {PTHREAD_MUTEX_INITIALIZER}
+#define LOCK_INIT                                                                                  \
+    {                                                                                              \
+        PTHREAD_MUTEX_INITIALIZER                                                                  \
+    }
 
 void lock_init(struct lock *lock);
 void lock_fini(struct lock *lock);

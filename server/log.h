@@ -22,8 +22,7 @@ void log_context(const char *key, const char *value);
 
 /* `event` is a short constant ("job_started"); format gives further key=value pairs, and
  * values from outside must be passed through log_quote() by "%s". May be NULL. */
-void log_event(enum log_level level, const char *event, const char *format, ...)
-    PRINTF_LIKE(3, 4);
+void log_event(enum log_level level, const char *event, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* Text as one logfmt value: quoted, control and bidi characters escaped, cut at 400 bytes.
  * Valid until the fourth later call in this thread. */

@@ -17,14 +17,14 @@ struct mssql_target { /* all texts borrowed during mssql_open */
     const char *encryption; /* require, request, off */
     const char *ca_file;    /* a PEM file, "system", or NULL: the server is not authenticated */
     bool verify_host;
-    const char *database;  /* NULL: master */
-    const char *app_name;  /* shown as program_name in sys.dm_exec_sessions */
-    const char *driver;    /* path or name of the ODBC driver */
+    const char *database; /* NULL: master */
+    const char *app_name; /* shown as program_name in sys.dm_exec_sessions */
+    const char *driver;   /* path or name of the ODBC driver */
 };
 
 struct mssql_message {
-    int number;   /* SQL Server's message number; 0 for the driver's own */
-    int severity; /* 0 for information, 11..25 for errors */
+    int number;       /* SQL Server's message number; 0 for the driver's own */
+    int severity;     /* 0 for information, 11..25 for errors */
     const char *text; /* UTF-8, valid during the call */
 };
 
@@ -52,8 +52,8 @@ void mssql_close(struct mssql *session);
  * -1: ERR_SQL with the number of the first error (in the server's order; the cause comes before
  * 3013), ERR_CANCELLED after mssql_cancel, ERR_UNREACHABLE when the connection broke (the session
  * is dead then). */
-MUST_CHECK int mssql_execute(struct mssql *session, const char *batch,
-                             mssql_on_message *on_message, void *ctx, struct err *err);
+MUST_CHECK int mssql_execute(struct mssql *session, const char *batch, mssql_on_message *on_message,
+                             void *ctx, struct err *err);
 
 /* One bound value of a query: text (nvarchar) when text is not NULL, else number (bigint). */
 struct mssql_value {

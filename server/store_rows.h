@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct store_list { /* one page of a keyset-paged list */
-    int64_t limit;       /* 1..500 */
-    const char *after;   /* the last key of the page before, or NULL */
+struct store_list {    /* one page of a keyset-paged list */
+    int64_t limit;     /* 1..500 */
+    const char *after; /* the last key of the page before, or NULL */
 };
 
 /* --- instances ---------------------------------------------------------------------------- */
@@ -113,8 +113,8 @@ MUST_CHECK int store_key_expire(struct db *db, int64_t before_ms, struct err *er
 
 /* --- trials and reports ------------------------------------------------------------------- */
 /* document: the trial as of api.md §3. The same (job, seq) twice is ERR_CONFLICT. */
-MUST_CHECK int store_trial_insert(struct db *db, const char *job, int64_t seq,
-                                  const char *document, struct err *err);
+MUST_CHECK int store_trial_insert(struct db *db, const char *job, int64_t seq, const char *document,
+                                  struct err *err);
 /* Oldest first; page->after is the last seq as text. out_documents: heap array of heap texts. */
 MUST_CHECK int store_trial_list(struct db *db, const char *job, const struct store_list *page,
                                 char ***out_documents, size_t *out_count, struct err *err);
@@ -143,8 +143,8 @@ MUST_CHECK int store_intent_close(struct db *db, const char *id, const char *sta
                                   const char *detail, struct err *err);
 /* Of one job (job not NULL) or instance; only those in `state` when it is not NULL. */
 MUST_CHECK int store_intent_list(struct db *db, const char *job, const char *instance,
-                                 const char *state, struct intent_row **out_rows,
-                                 size_t *out_count, struct err *err);
+                                 const char *state, struct intent_row **out_rows, size_t *out_count,
+                                 struct err *err);
 
 /* --- webhooks and the outbox --------------------------------------------------------------- */
 struct webhook_row {
