@@ -1,0 +1,49 @@
+#pragma once
+/* The report of an experiment as JSON (api.md §4 "Report") and as Markdown. A pure function of a
+ * bundle: whoever has the bundle gets the same report. */
+#include "jobs/measure/design.h"
+#include "jobs/measure/guard.h"
+#include "jobs/measure/stats.h"
+#include "jobs/measure/trial.h"
+
+/* Everything a report is made from; all borrowed. */
+struct bundle {
+    const char *job;
+    const char *kind;
+    const char *instance;
+    const struct server_facts *facts;
+    bool authenticated; /* the server's certificate was checked */
+    const struct design *design;
+    const struct arm *arms;
+    size_t arm_count;
+    const struct trial *trials; /* all, warm-ups and failed ones too */
+    size_t trial_count;
+    const cJSON *parameters; /* of the definition */
+};
+
+/* What analysis makes of a bundle before a kind adds its own members. */
+struct analysis {
+    struct stats_summary *rates;   /* per arm */
+    struct stats_summary *elapsed; /* per arm */
+    double *cpu_s;                 /* per arm: median, NaN */
+    double *file_bytes;            /* per arm: median, NaN */
+    struct stats_point *points;
+    size_t point_count;
+    struct stats_comparison *comparisons;
+    size_t comparison_count;
+};
+void analysis_make(const struct bundle *bundle, struct analysis *out);
+void analysis_fini(struct analysis *analysis);
+
+/* The members every kind has: job, kind, instance, design, arms, comparisons, recommendation
+ * null, baseline null, warnings [] (with those that follow from the trials: gap between our clock
+ * and the server's, repeated or failed trials, too few runs for the asked level, server not
+ * authenticated, a printed rate that does not fit), left_behind [], chain null. The kind adds the
+ * rest. */
+cJSON *report_make(const struct bundle *bundle, const struct analysis *analysis);
+void report_warn(cJSON *report, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* The report for people, from its JSON alone: verdict first in words, then a table of arms with
+ * intervals, comparisons, recommendation with its three commands, warnings, what was left behind.
+ * Text from outside is escaped for Markdown. The caller frees it. */
+char *report_markdown(const cJSON *report);

@@ -1,0 +1,36 @@
+#pragma once
+/* The sweet spot (experiments.md §3): the cheapest arm for which the data do not show, at the
+ * asked confidence (one-sided, pooled variance), that it is more than the tolerance below the
+ * best. Pure. */
+#include "jobs/measure/stats.h"
+
+#include <stdbool.h>
+
+struct sweetspot_arm {
+    bool eligible;     /* false: failed, or otherwise never to be recommended */
+    bool is_default;   /* counts as cheapest */
+    double memory_mib; /* buffer memory; NaN counts as 0 */
+    double cpu_s;      /* median CPU seconds, the second key; NaN counts as equal */
+};
+
+struct sweetspot {
+    int arm;           /* the recommended arm; -1: no answer */
+    int best;          /* the arm with the highest estimated rate; -1 */
+    bool keep_default; /* the default qualifies */
+    bool *qualifies;   /* per arm: the data cannot tell it apart from the best; owned */
+};
+
+/* Fills *out. No answer (arm -1) when no eligible arm has data or there are too few blocks to
+ * know any variance while rates differ. */
+void sweetspot_find(const struct stats_point *points, size_t point_count,
+                    const struct sweetspot_arm *arms, size_t arm_count, double confidence,
+                    double tolerance, struct sweetspot *out);
+void sweetspot_fini(struct sweetspot *spot);
+
+/* Pareto front over rate (more), memory and CPU (less): fills front[arm_count] with true for arms
+ * that no other arm beats or equals everywhere and beats somewhere. */
+struct pareto_arm {
+    bool eligible;
+    double rate, memory_mib, cpu_s, file_bytes; /* NaN: left out of the comparison */
+};
+void sweetspot_pareto(const struct pareto_arm *arms, size_t arm_count, bool *front);
