@@ -186,6 +186,8 @@ MUST_CHECK int store_delivery_insert(struct db *db, const struct delivery_row *r
                                      struct err *err);
 MUST_CHECK int store_delivery_update(struct db *db, const struct delivery_row *row,
                                      struct err *err);
+MUST_CHECK int store_delivery_get(struct db *db, const char *id, struct delivery_row *out,
+                                  struct err *err); /* ERR_NOT_FOUND */
 /* Pending ones whose next_at has come, oldest first, at most `limit`, one per webhook. */
 MUST_CHECK int store_delivery_due(struct db *db, int64_t now_ms, int64_t limit,
                                   struct delivery_row **out_rows, size_t *out_count,
