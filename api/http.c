@@ -274,6 +274,7 @@ static void on_log(void *cls, const char *format, va_list args)
         return;
     atomic_store(&last_ns, now_ns);
     (void)vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
     log_event(LOG_LEVEL_WARN, "http_library", "says=%s", log_quote(text));
 }
 
