@@ -1,5 +1,6 @@
 #include "jobs/instance.h"
 #include "jobs/measure/tsql.h"
+#include "jobs/member.h"
 #include "server/limits.h"
 
 #include <stdlib.h>
@@ -161,20 +162,6 @@ static void check_windows(const cJSON *windows, struct json_faults *faults)
         check_window(window, json_pointer_index("/windows", index++), faults);
 }
 
-static void check_labels(const cJSON *labels, const char *pointer, struct json_faults *faults)
-{
-    int count = 0;
-    const cJSON *label;
-    cJSON_ArrayForEach(label, labels) {
-        count++;
-        if (!cJSON_IsString(label) || strlen(label->valuestring) > LIMIT_LABEL_CHARS)
-            json_fault_add(faults, json_pointer(pointer, label->string),
-                           "must be a text of at most %d characters", LIMIT_LABEL_CHARS);
-    }
-    if (count > LIMIT_LABELS)
-        json_fault_add(faults, pointer, "must have at most %d members", LIMIT_LABELS);
-}
-
 static void check_together(const struct instance *instance, struct json_faults *faults)
 {
     if (instance->verify_host && !instance->ca_file)
@@ -196,7 +183,7 @@ static void read_tree(struct instance *out, struct json_faults *faults)
     check_windows(out->windows, faults);
     check_paths(out->paths, faults);
     check_flags(out->trace_flags, faults);
-    check_labels(out->labels, "/labels", faults);
+    member_check_labels(out->labels, faults);
     check_together(out, faults);
 }
 
@@ -222,27 +209,19 @@ void instance_fini(struct instance *instance)
     *instance = (struct instance){0};
 }
 
-static cJSON *copy_or(const cJSON *value, cJSON *fallback)
-{
-    if (!value)
-        return fallback;
-    cJSON_Delete(fallback);
-    return cJSON_Duplicate(value, true);
-}
-
 cJSON *instance_to_json(const struct instance *instance)
 {
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddItemToObject(tree, "host", json_text(instance->host));
     cJSON_AddNumberToObject(tree, "port", (double)instance->port);
     cJSON_AddItemToObject(tree, "login", json_text(instance->login));
-    cJSON_AddItemToObject(tree, "password", copy_or(instance->password, cJSON_CreateNull()));
+    cJSON_AddItemToObject(tree, "password", member_copy_or(instance->password, cJSON_CreateNull()));
     cJSON_AddItemToObject(tree, "encryption", json_text(instance->encryption));
     cJSON_AddItemToObject(tree, "ca_file", json_text(instance->ca_file));
     cJSON_AddBoolToObject(tree, "verify_host", instance->verify_host);
     cJSON_AddItemToObject(tree, "environment", json_text(instance->environment));
-    cJSON_AddItemToObject(tree, "lanes", copy_or(instance->lanes, cJSON_CreateArray()));
-    cJSON_AddItemToObject(tree, "windows", copy_or(instance->windows, cJSON_CreateArray()));
+    cJSON_AddItemToObject(tree, "lanes", member_copy_or(instance->lanes, cJSON_CreateArray()));
+    cJSON_AddItemToObject(tree, "windows", member_copy_or(instance->windows, cJSON_CreateArray()));
     cJSON *limits = cJSON_AddObjectToObject(tree, "limits");
     for (size_t i = 0; i < JSON_COUNT(limit_fields); i++) {
         int64_t value;
@@ -251,13 +230,13 @@ cJSON *instance_to_json(const struct instance *instance)
     }
     cJSON *allow = cJSON_AddObjectToObject(tree, "allow");
     cJSON_AddItemToObject(allow, "trace_flags",
-                          copy_or(instance->trace_flags, cJSON_CreateArray()));
-    cJSON_AddItemToObject(allow, "paths", copy_or(instance->paths, cJSON_CreateArray()));
+                          member_copy_or(instance->trace_flags, cJSON_CreateArray()));
+    cJSON_AddItemToObject(allow, "paths", member_copy_or(instance->paths, cJSON_CreateArray()));
     cJSON_AddBoolToObject(allow, "custom_sql", instance->custom_sql);
     cJSON_AddItemToObject(tree, "custom_login", json_text(instance->custom_login));
     cJSON_AddItemToObject(tree, "custom_password",
-                          copy_or(instance->custom_password, cJSON_CreateNull()));
-    cJSON_AddItemToObject(tree, "labels", copy_or(instance->labels, cJSON_CreateObject()));
+                          member_copy_or(instance->custom_password, cJSON_CreateNull()));
+    cJSON_AddItemToObject(tree, "labels", member_copy_or(instance->labels, cJSON_CreateObject()));
     return tree;
 }
 
