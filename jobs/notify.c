@@ -124,7 +124,7 @@ static int attempt(const struct jobs_parts *parts, const struct delivery_row *ro
     return rc;
 }
 
-/* Slack says 200 also with an error text; only "ok" is success there. */
+/* Any 2xx; receivers that say 200 with an error text in the body do not do so for a valid body. */
 static bool is_delivered(const struct egress_answer *answer)
 {
     return answer->status >= 200 && answer->status < 300;
