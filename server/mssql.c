@@ -92,6 +92,11 @@ void mssql_close(struct mssql *session)
     free(session);
 }
 
+void mssql_set_query_seconds(struct mssql *session, int seconds)
+{
+    session->query_s = seconds;
+}
+
 bool mssql_is_dead(const struct mssql *session)
 {
     return atomic_load(&session->dead);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LOGIN_FAILED 18456
 #define CONF_VALUE_MAX 200 /* FreeTDS reads its file by lines of 255 bytes */
 
 static const char *const encryption_names[] = {"off", "request", "require"};
@@ -197,7 +198,10 @@ static void take_failure(void *ctx, const struct mssql_record *record)
         failure->no_driver = true;
     if (record->own && failure->own_number == 0)
         failure->own_number = record->number;
-    if (!record->own && record->severity > 10 && failure->server.code == ERR_NONE)
+    if (record->own || record->severity <= 10)
+        return;
+    /* "Login failed" comes after the cause (4060, …), but the driver may put it before */
+    if (failure->server.code == ERR_NONE || failure->server.detail == LOGIN_FAILED)
         (void)err_set(&failure->server, ERR_SQL, record->number, "%s", record->text);
 }
 
@@ -256,6 +260,7 @@ int mssql_open(const struct mssql_target *target, struct mssql **out_session, st
     struct mssql *session = mem_alloc(1, sizeof *session);
     lock_init(&session->lock);
     wait_init(&session->changed);
+    session->query_s = LIMIT_QUERY_S;
     session->family = mssql_family_of(target->driver);
     if (check_target(target, session->family, err) < 0)
         goto out;

@@ -43,6 +43,7 @@ struct mssql {
     SQLHDBC connection;
     const struct mssql_family *family;
     atomic_bool dead;
+    int query_s; /* silence after which a query is given up */
 
     struct lock lock;     /* guards all below */
     struct wait changed;  /* running or in_call changed */

@@ -182,7 +182,7 @@ int mssql_query(struct mssql *session, const char *sql, const struct mssql_value
     uint16_t *text = utf16_from_text(sql, NULL);
     if (!text)
         return err_set(err, ERR_INPUT, 0, "the query is not valid UTF-8");
-    int rc = mssql_run_begin(&run, session, LIMIT_QUERY_S, err);
+    int rc = mssql_run_begin(&run, session, session->query_s, err);
     if (rc < 0)
         goto out;
     if (out_rows) {

@@ -1,6 +1,5 @@
 /* One request on a session: its messages, its results, its end, and how it is cancelled. */
 #include "server/clock.h"
-#include "server/limits.h"
 #include "server/mssql_inner.h"
 
 #include <signal.h>
@@ -120,7 +119,8 @@ static void take_own_record(struct mssql_run *run, const struct mssql_record *re
         run->expected_error = true;
     if (strncmp(record->state, "08", 2) == 0)
         run->broken = true;
-    if (record->severity > 10 && run->own.code == ERR_NONE)
+    /* "Unknown error", without a number, is what it adds when it has nothing to say */
+    if (record->number != 0 && run->own.code == ERR_NONE)
         (void)err_set(&run->own, ERR_UNREACHABLE, record->number, "%s", record->text);
 }
 
@@ -229,10 +229,15 @@ int mssql_run_end(struct mssql_run *run, struct err *err)
         return err_set(err, ERR_CANCELLED, 0, "the request was cancelled");
     if (run->first.code != ERR_NONE)
         return err_set(err, ERR_SQL, run->first.detail, "%s", run->first.msg);
+    if (run->broken && run->timed_out)
+        return err_set(err, ERR_UNREACHABLE, 0,
+                       "SQL Server answered neither the query nor its cancel within %d s each",
+                       session->query_s);
     if (run->broken)
         return err_set(err, ERR_UNREACHABLE, 0, "the connection to SQL Server broke%s%s",
                        run->own.code ? ": " : "", run->own.msg);
     if (run->timed_out)
-        return err_set(err, ERR_TIMEOUT, 0, "SQL Server did not answer within %d s", LIMIT_QUERY_S);
+        return err_set(err, ERR_TIMEOUT, 0, "SQL Server did not answer within %d s",
+                       session->query_s);
     return 0;
 }
