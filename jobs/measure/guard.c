@@ -1,7 +1,10 @@
 #include "jobs/measure/guard.h"
 
+#include "server/mem.h"
+
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIB (1 << 20)
@@ -39,8 +42,8 @@ const char *guard_maxtransfersize(int64_t value, enum device_kind device)
     for (size_t i = 0; i < sizeof transfer_ranges / sizeof transfer_ranges[0]; i++) {
         if (transfer_ranges[i].device != device)
             continue;
-        bool legal = value >= TRANSFER_STEP && value <= transfer_ranges[i].max &&
-                     value % TRANSFER_STEP == 0;
+        bool legal =
+            value >= TRANSFER_STEP && value <= transfer_ranges[i].max && value % TRANSFER_STEP == 0;
         return legal ? NULL : transfer_ranges[i].rule;
     }
     return "MAXTRANSFERSIZE cannot be set for this device";
@@ -137,4 +140,97 @@ double guard_buffer_memory_mib(int64_t buffercount, int64_t maxtransfersize,
         __builtin_mul_overflow(bytes, guard_buffer_sets(compression), &bytes))
         return INFINITY;
     return (double)bytes / MIB;
+}
+
+/* --- facts -------------------------------------------------------------------------------- */
+
+void server_facts_fini(struct server_facts *facts)
+{
+    if (!facts)
+        return;
+    free(facts->version);
+    free(facts->edition);
+    free(facts->platform);
+    free(facts->host_name);
+    *facts = (struct server_facts){0};
+}
+
+struct facts_members {
+    int64_t major, engine_edition, edition_id, cpu_count, memory_mib, started_at;
+    bool windows, simulated;
+    const char *version, *edition, *platform, *host_name;
+};
+
+/* clang-format off */
+#define AT(member) offsetof(struct facts_members, member)
+static const struct json_field facts_fields[] = {
+    {.name = "version",        .type = JSON_TEXT, .offset = AT(version)},
+    {.name = "major",          .type = JSON_INT,  .offset = AT(major), .min = -1, .max = INT_MAX},
+    {.name = "edition",        .type = JSON_TEXT, .offset = AT(edition)},
+    {.name = "engine_edition", .type = JSON_INT,  .offset = AT(engine_edition), .min = -1, .max = INT_MAX},
+    {.name = "edition_id",     .type = JSON_INT,  .offset = AT(edition_id)},
+    {.name = "platform",       .type = JSON_TEXT, .offset = AT(platform)},
+    {.name = "windows",        .type = JSON_BOOL, .offset = AT(windows)},
+    {.name = "host_name",      .type = JSON_TEXT, .offset = AT(host_name)},
+    {.name = "cpu_count",      .type = JSON_INT,  .offset = AT(cpu_count)},
+    {.name = "memory_mib",     .type = JSON_INT,  .offset = AT(memory_mib)},
+    {.name = "started_at",     .type = JSON_INT,  .offset = AT(started_at)},
+    {.name = "simulated",      .type = JSON_BOOL, .offset = AT(simulated)},
+};
+#undef AT
+/* clang-format on */
+
+cJSON *server_facts_to_json(const struct server_facts *facts)
+{
+    const struct facts_members in = {.major = facts->major,
+                                     .engine_edition = facts->engine_edition,
+                                     .edition_id = facts->edition_id,
+                                     .cpu_count = facts->cpu_count,
+                                     .memory_mib = facts->memory_mib,
+                                     .started_at = facts->started_at,
+                                     .windows = facts->windows,
+                                     .simulated = facts->simulated,
+                                     .version = facts->version,
+                                     .edition = facts->edition,
+                                     .platform = facts->platform,
+                                     .host_name = facts->host_name};
+    cJSON *tree = cJSON_CreateObject();
+    for (size_t i = 0; i < JSON_COUNT(facts_fields); i++) {
+        const struct json_field *field = &facts_fields[i];
+        const void *at = (const char *)&in + field->offset;
+        cJSON *item = NULL;
+        if (field->type == JSON_TEXT)
+            item = json_text(*(const char *const *)at);
+        else if (field->type == JSON_BOOL)
+            item = cJSON_CreateBool(*(const bool *)at);
+        else
+            item = cJSON_CreateNumber((double)*(const int64_t *)at);
+        (void)cJSON_AddItemToObject(tree, field->name, item);
+    }
+    return tree;
+}
+
+void server_facts_from_json(const cJSON *tree, struct server_facts *out)
+{
+    struct facts_members in = {.major = -1,
+                               .engine_edition = -1,
+                               .edition_id = -1,
+                               .cpu_count = -1,
+                               .memory_mib = -1,
+                               .started_at = -1};
+    struct json_faults ignored = {0}; /* what cannot be read stays unknown */
+    json_read(tree, facts_fields, JSON_COUNT(facts_fields), "", &in, &ignored);
+    json_faults_fini(&ignored);
+    *out = (struct server_facts){.major = (int)in.major,
+                                 .engine_edition = (int)in.engine_edition,
+                                 .edition_id = in.edition_id,
+                                 .windows = in.windows,
+                                 .version = mem_copy(in.version),
+                                 .edition = mem_copy(in.edition),
+                                 .platform = mem_copy(in.platform),
+                                 .host_name = mem_copy(in.host_name),
+                                 .cpu_count = in.cpu_count,
+                                 .memory_mib = in.memory_mib,
+                                 .started_at = in.started_at,
+                                 .simulated = in.simulated};
 }

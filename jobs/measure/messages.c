@@ -42,9 +42,7 @@ static const int passing[] = {
 };
 
 static const int memory[] = {
-    MESSAGE_NO_MEMORY,
-    MESSAGE_NO_BUFFER,
-    8645, /* waited too long for memory */
+    MESSAGE_NO_MEMORY, MESSAGE_NO_BUFFER, 8645, /* waited too long for memory */
 };
 
 static bool contains(const int *numbers, size_t count, int number)
@@ -211,8 +209,7 @@ void backup_messages_take(struct backup_messages *messages, int number, int seve
     if (number == MESSAGE_SUCCESS) {
         messages->success_seen = true;
         if (!message_read_success(text, &messages->line))
-            messages->line =
-                (struct backup_line){.pages = -1, .seconds = NAN, .printed_rate = NAN};
+            messages->line = (struct backup_line){.pages = -1, .seconds = NAN, .printed_rate = NAN};
     }
     if (number == MESSAGE_PROGRESS) {
         int percent = message_read_percent(text);
