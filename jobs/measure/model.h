@@ -4,8 +4,6 @@
  * work in the minute they ran) are set aside before the noise is measured. Pure. */
 #include "jobs/measure/stats.h"
 
-#include <stdbool.h>
-
 struct model {
     const struct stats_point *points; /* borrowed */
     size_t point_count;

@@ -29,6 +29,8 @@ struct analysis {
     double *file_bytes;            /* per arm: median, NaN */
     struct stats_point *points;
     size_t point_count;
+    bool *outlier; /* per point: set aside by the comparisons */
+    size_t outlier_count;
     struct stats_comparison *comparisons;
     size_t comparison_count;
 };
@@ -37,8 +39,9 @@ void analysis_fini(struct analysis *analysis);
 
 /* The members every kind has: job, kind, instance, design, arms, comparisons, recommendation
  * null, baseline null, warnings [] (with those that follow from the trials: gap between our clock
- * and the server's, repeated or failed trials, too few runs for the asked level, server not
- * authenticated, a printed rate that does not fit), left_behind [], chain null. The kind adds the
+ * and the server's, repeated or failed trials, trials set aside, too few runs for the asked level,
+ * arms that read different amounts, very short runs, server not authenticated or simulated, a
+ * printed rate that does not fit), left_behind [], chain null. The kind adds the
  * rest. */
 cJSON *report_make(const struct bundle *bundle, const struct analysis *analysis);
 void report_warn(cJSON *report, const char *format, ...) PRINTF_LIKE(2, 3);

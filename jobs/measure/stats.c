@@ -4,7 +4,6 @@
 #include "server/mem.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,5 +184,29 @@ size_t stats_compare(const struct stats_point *points, size_t point_count, const
         model_fini(&models[a]);
     free(fitted);
     free(models);
+    return count;
+}
+
+size_t stats_outliers(const struct stats_point *points, size_t point_count, const int *against,
+                      size_t arm_count, bool *out)
+{
+    bool *seen = mem_alloc(arm_count, sizeof *seen);
+    size_t count = 0;
+    memset(out, 0, point_count * sizeof *out);
+    for (size_t a = 0; a < arm_count; a++) {
+        struct model model;
+        int baseline = against[a];
+        if (baseline < 0 || (size_t)baseline >= arm_count || (size_t)baseline == a ||
+            seen[baseline])
+            continue;
+        seen[baseline] = true;
+        fit_group(points, point_count, against, arm_count, baseline, &model);
+        for (size_t i = 0; i < point_count; i++)
+            out[i] = out[i] || model.outlier[i];
+        model_fini(&model);
+    }
+    for (size_t i = 0; i < point_count; i++)
+        count += out[i];
+    free(seen);
     return count;
 }
