@@ -42,11 +42,12 @@ void analysis_fini(struct analysis *analysis);
  * and the server's, repeated or failed trials, trials set aside, too few runs for the asked level,
  * arms that read different amounts, very short runs, server not authenticated or simulated, a
  * printed rate that does not fit), left_behind [], chain null. The kind adds the
- * rest. */
+ * rest, and where it recommends nothing the member `no_recommendation`: why, in words. */
 cJSON *report_make(const struct bundle *bundle, const struct analysis *analysis);
 void report_warn(cJSON *report, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The report for people, from its JSON alone: verdict first in words, then a table of arms with
- * intervals, comparisons, recommendation with its three commands, warnings, what was left behind.
- * Text from outside is escaped for Markdown. The caller frees it. */
+ * intervals, comparisons, what the kind adds, recommendation with its three commands, warnings,
+ * what was left behind, the design. A member that is missing is left out. Text from outside is
+ * escaped for Markdown. The caller frees it. */
 char *report_markdown(const cJSON *report);
