@@ -13,7 +13,7 @@
  * escaped), control characters, lone surrogates, duplicate members, nesting over LIMIT_JSON_DEPTH,
  * more than LIMIT_JSON_TOKENS tokens, numbers that are not finite, whole numbers beyond 2^53,
  * anything after the value. The caller frees *out_tree with cJSON_Delete. ERR_INPUT names the
- * byte offset and what is wrong there. */
+ * byte offset (for duplicate members: the name) and what is wrong there. */
 MUST_CHECK int json_parse(const char *text, size_t length, cJSON **out_tree, struct err *err);
 
 /* The member of an object, exact case; NULL when it is absent. */
@@ -37,7 +37,7 @@ void json_fault_add(struct json_faults *faults, const char *pointer, const char 
     PRINTF_LIKE(3, 4);
 
 /* "base/name" with ~ and / of name escaped, in a static buffer of this thread that lives until
- * the fourth later call. */
+ * the fourth later call. Cut at a character when it is longer than 500 bytes. */
 const char *json_pointer(const char *base, const char *name);
 const char *json_pointer_index(const char *base, size_t index);
 
@@ -47,7 +47,7 @@ void json_faults_fini(struct json_faults *faults);
 
 enum json_type {
     JSON_TEXT,   /* const char *, borrowed from the tree; min..max is its length in characters */
-    JSON_INT,    /* int64_t; min..max is its value */
+    JSON_INT,    /* int64_t, never beyond 2^53; 5, 5.0 and 5e0 are alike; min..max is its value */
     JSON_NUMBER, /* double; min..max is its value */
     JSON_BOOL,   /* bool */
     JSON_OBJECT, /* const cJSON *, borrowed; its members are checked by `fields` when given */
@@ -60,13 +60,16 @@ struct json_field {
     enum json_type type;
     size_t offset; /* of the member in the struct that is filled */
     bool required;
-    bool nullable; /* null means the same as absent */
-    double min, max;
+    bool nullable;              /* null means the same as absent */
+    double min, max;            /* both 0: no limit; -INFINITY and INFINITY: open to that side */
     const char *const *choices; /* JSON_TEXT: NULL-terminated list of what is allowed, or NULL */
     const struct json_field *fields; /* JSON_OBJECT: table for its members, or NULL: any object */
     size_t field_count;              /* offsets in it are relative to the same struct */
     const char *help;                /* one line for people */
 };
+
+/* The offset of a JSON_OBJECT of which only the members are wanted. */
+#define JSON_NO_OFFSET SIZE_MAX
 
 #define JSON_COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -85,8 +88,10 @@ cJSON *json_number(double value);
 /* The same, rounded to `digits` significant decimal digits (1..17). */
 cJSON *json_rounded(double value, int digits);
 
-/* A string, or null for NULL. */
+/* A string, or null for NULL. Bytes that are not UTF-8 become U+FFFD: what SQL Server or a file
+ * says must not make our answer unreadable. */
 cJSON *json_text(const char *value);
 
-/* cJSON_PrintUnformatted; never NULL. The caller frees it with free(). */
+/* cJSON_PrintUnformatted, but exact for whole numbers up to 2^53 (cJSON drops their last digit):
+ * print trees with this only. Never NULL. The caller frees it with free(). */
 char *json_print(const cJSON *tree);
