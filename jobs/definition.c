@@ -23,7 +23,7 @@ struct raw {
 
 #define AT(member) offsetof(struct raw, definition.member)
 #define RAW(member) offsetof(struct raw, member)
-#define TABLE(fields) .fields = (fields), .field_count = JSON_COUNT(fields)
+#define TABLE(table) .fields = (table), .field_count = JSON_COUNT(table)
 
 /* clang-format off */
 static const struct json_field design_fields[] = {

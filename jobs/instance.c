@@ -10,7 +10,7 @@ static const char *const encryptions[] = {"require", "request", "off", NULL};
 static const char *const environments[] = {"production", "test", "development", NULL};
 
 #define AT(member) offsetof(struct instance, member)
-#define TABLE(fields) .fields = (fields), .field_count = JSON_COUNT(fields)
+#define TABLE(table) .fields = (table), .field_count = JSON_COUNT(table)
 
 /* clang-format off */
 static const struct json_field limit_fields[] = {

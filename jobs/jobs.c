@@ -112,7 +112,7 @@ out:
     return -1;
 }
 
-void jobs_stop(struct jobs *jobs)
+void jobs_drain(struct jobs *jobs)
 {
     if (!jobs)
         return;
@@ -122,6 +122,15 @@ void jobs_stop(struct jobs *jobs)
     lock_drop(&jobs->lock);
     if (jobs->clock_started)
         (void)pthread_join(jobs->clock, NULL);
+    jobs->clock_started = false;
+    pool_drain(jobs->pool);
+}
+
+void jobs_stop(struct jobs *jobs)
+{
+    if (!jobs)
+        return;
+    jobs_drain(jobs);
     pool_stop(jobs->pool);
     notify_stop(jobs->notify);
     watchers_free(jobs->watchers);

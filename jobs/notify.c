@@ -19,8 +19,7 @@
 static const int64_t pauses_ms[] = {5000, 30000, 120000, 600000, 3600000, 21600000, 86400000};
 
 struct notify {
-    const struct jobs_parts *parts;
-    struct jobs_parts own;
+    struct jobs_parts parts;
     pthread_t thread;
     struct lock lock; /* guards the members below */
     struct wait wake;
@@ -173,12 +172,12 @@ static void deliver(struct notify *notify, struct delivery_row *row)
     struct err err = {0};
     struct egress_answer answer = {.retry_after_s = -1};
     struct update_work update = {.row = row};
-    int rc = attempt(notify->parts, row, &answer, &err);
+    int rc = attempt(&notify->parts, row, &answer, &err);
     settle(row, rc, &err, &answer, &update.disable);
     log_event(strcmp(row->state, "delivered") == 0 ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
               "delivery", "id=%s webhook=%s state=%s attempts=%" PRId64 " status=%" PRId64, row->id,
               row->webhook, row->state, row->attempts, row->last_status);
-    if (store_write(notify->parts->store, update_work, &update, &err) < 0)
+    if (store_write(notify->parts.store, update_work, &update, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "delivery_not_stored", "error=%s", log_quote(err.msg));
     egress_answer_fini(&answer);
 }
@@ -198,7 +197,7 @@ static int64_t deliver_due(struct notify *notify)
 {
     struct due_work work = {.now_ms = clock_wall_ms()};
     struct err err = {0};
-    if (store_read(notify->parts->store, due_work, &work, &err) < 0)
+    if (store_read(notify->parts.store, due_work, &work, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "outbox_unreadable", "error=%s", log_quote(err.msg));
     for (size_t i = 0; i < work.count; i++) {
         if (!is_ending(notify))
@@ -228,8 +227,7 @@ static void *notify_thread(void *arg)
 int notify_start(const struct jobs_parts *parts, struct notify **out, struct err *err)
 {
     struct notify *notify = mem_alloc(1, sizeof *notify);
-    notify->own = *parts;
-    notify->parts = &notify->own;
+    notify->parts = *parts;
     lock_init(&notify->lock);
     wait_init(&notify->wake);
     int failed = pthread_create(&notify->thread, NULL, notify_thread, notify);

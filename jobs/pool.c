@@ -1,5 +1,6 @@
 #include "jobs/pool.h"
 #include "jobs/runner.h"
+#include "jobs/state.h"
 #include "server/clock.h"
 #include "server/log.h"
 #include "server/mem.h"
@@ -134,7 +135,7 @@ int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_fre
     wait_init(&pool->released);
     for (int i = 0; i < workers; i++) {
         struct worker *worker = &pool->workers[i];
-        char name[16];
+        char name[24]; /* the kernel keeps 15 characters */
         worker->pool = pool;
         wait_init(&worker->wake);
         int failed = pthread_create(&worker->thread, NULL, work, worker);
@@ -146,6 +147,7 @@ int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_fre
         }
         worker->started = true;
         (void)snprintf(name, sizeof name, "worker-%d", i + 1);
+        name[15] = '\0';
         (void)pthread_setname_np(worker->thread, name); /* only for people */
     }
     *out = pool;
@@ -182,7 +184,7 @@ static struct run *hold_worker(struct pool *pool, struct worker *worker)
     return run;
 }
 
-void pool_stop(struct pool *pool)
+void pool_drain(struct pool *pool)
 {
     if (!pool)
         return;
@@ -199,14 +201,24 @@ void pool_stop(struct pool *pool)
     }
     for (int i = 0; i < pool->count; i++) {
         struct worker *worker = &pool->workers[i];
-        if (worker->started) {
-            lock_take(&pool->lock);
-            wait_wake_all(&worker->wake);
-            lock_drop(&pool->lock);
-            (void)pthread_join(worker->thread, NULL);
-        }
-        job_row_fini(&worker->row);
-        wait_fini(&worker->wake);
+        if (!worker->started)
+            continue;
+        lock_take(&pool->lock);
+        wait_wake_all(&worker->wake);
+        lock_drop(&pool->lock);
+        (void)pthread_join(worker->thread, NULL);
+        worker->started = false;
+    }
+}
+
+void pool_stop(struct pool *pool)
+{
+    if (!pool)
+        return;
+    pool_drain(pool);
+    for (int i = 0; i < pool->count; i++) {
+        job_row_fini(&pool->workers[i].row);
+        wait_fini(&pool->workers[i].wake);
     }
     wait_fini(&pool->released);
     lock_fini(&pool->lock);

@@ -6,6 +6,7 @@
 #include "jobs/jobs.h"
 #include "jobs/plan.h"
 #include "jobs/probe.h"
+#include "server/buf.h"
 #include "server/lock.h"
 #include "server/mssql.h"
 

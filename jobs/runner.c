@@ -5,6 +5,7 @@
 #include "jobs/measure/messages.h"
 #include "jobs/progress.h"
 #include "server/clock.h"
+#include "server/limits.h"
 #include "server/log.h"
 #include "server/mem.h"
 

@@ -1,6 +1,7 @@
 #include "jobs/kinds/sweep.h"
 #include "jobs/measure/guard.h"
 #include "jobs/member.h"
+#include "server/buf.h"
 #include "server/mem.h"
 
 #include <inttypes.h>
