@@ -1,6 +1,7 @@
 #include "jobs/instance.h"
 #include "jobs/measure/tsql.h"
 #include "jobs/member.h"
+#include "jobs/window.h"
 #include "server/limits.h"
 
 #include <stdlib.h>
@@ -36,17 +37,17 @@ static const struct json_field fields[] = {
     {"environment",     JSON_TEXT,   AT(environment),     .max = 16, .choices = environments, .help = "production asks for consent"},
     {"lanes",           JSON_ARRAY,  AT(lanes),           .max = 32, .help = "what instances share and must not measure on together"},
     {"windows",         JSON_ANY,    AT(windows),         .nullable = true, .help = "when jobs may run, or \"always\""},
-    {"limits",          JSON_OBJECT, 0,                   TABLE(limit_fields), .help = "most a job may use"},
-    {"allow",           JSON_OBJECT, 0,                   TABLE(allow_fields), .help = "what a job may do"},
+    {"limits",          JSON_OBJECT, JSON_NO_OFFSET, TABLE(limit_fields), .help = "most a job may use"},
+    {"allow",           JSON_OBJECT, JSON_NO_OFFSET, TABLE(allow_fields), .help = "what a job may do"},
     {"custom_login",    JSON_TEXT,   AT(custom_login),    .nullable = true, .min = 1, .max = 128, .help = "login of own workloads"},
     {"custom_password", JSON_ANY,    AT(custom_password), .nullable = true, .help = "a reference, as password"},
     {"labels",          JSON_OBJECT, AT(labels),          .help = "text members, for people"},
 };
 static const struct json_field window_fields[] = {
-    {"days",      JSON_ARRAY, 0, .required = true, .min = 1, .max = 7, .help = "mon .. sun"},
-    {"from",      JSON_TEXT,  0, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
-    {"to",        JSON_TEXT,  0, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
-    {"time_zone", JSON_TEXT,  0, .required = true, .min = 1, .max = 64, .help = "as in Europe/Berlin"},
+    {"days",      JSON_ARRAY, JSON_NO_OFFSET, .required = true, .min = 1, .max = 7, .help = "mon .. sun"},
+    {"from",      JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
+    {"to",        JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
+    {"time_zone", JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 1, .max = 64, .help = "as in Europe/Berlin"},
 };
 /* clang-format on */
 
@@ -126,9 +127,9 @@ static void check_window(const cJSON *window, const char *pointer, struct json_f
 {
     static const char *const days[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
     static const char *const times[] = {"from", "to"};
-    const void *unused[8]; /* the table's members all land here and are looked at below */
+    char unused; /* the members are looked at below */
     size_t before = faults->count;
-    json_read(window, window_fields, JSON_COUNT(window_fields), pointer, unused, faults);
+    json_read(window, window_fields, JSON_COUNT(window_fields), pointer, &unused, faults);
     if (faults->count > before)
         return;
     const char *days_at = json_pointer(pointer, "days");
@@ -160,6 +161,7 @@ static void check_windows(const cJSON *windows, struct json_faults *faults)
     const cJSON *window;
     cJSON_ArrayForEach(window, windows)
         check_window(window, json_pointer_index("/windows", index++), faults);
+    window_check(windows, "/windows", faults);
 }
 
 static void check_together(const struct instance *instance, struct json_faults *faults)
