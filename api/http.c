@@ -171,7 +171,7 @@ static enum MHD_Result run(struct req *req)
     req->phase = REQ_RUNNING;
     deadline_clear(http->deadlines, &conn_of(req->connection)->deadline);
     bool may_enter = enter(http);
-    if (req->refused) {
+    if (req->refused || !gate_check_end(req)) {
         /* the gate has answered */
     } else if (may_enter || is_health(req)) {
         route_dispatch(req);
