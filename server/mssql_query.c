@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX 100000      /* what is kept of an answer; more is a wrong question */
-#define TEXT_MAX (64 << 20)  /* bytes of all its texts */
-#define PIECE_UNITS 4096     /* how much of a long text is fetched at once */
+#define ROWS_MAX 100000     /* what is kept of an answer; more is a wrong question */
+#define TEXT_MAX (64 << 20) /* bytes of all its texts */
+/* How much of a long text is fetched at once: odd, for a piece of binary ends after a whole byte,
+ * two units, and before the terminator. */
+#define PIECE_UNITS 4097
 #define PARAMETER_UNITS 4000 /* declared as nvarchar(4000): one plan for all lengths */
 #define NO_TEXT ((size_t)-1) /* NULL */
 #define VALUES_MAX 2000      /* SQL Server takes 2100 parameters */
