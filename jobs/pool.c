@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NUDGE_NS 500000000 /* between two requests to stop while the pool drains */
+
 struct worker {
     struct pool *pool;
     pthread_t thread;
     bool started;
     struct wait wake;
-    /* all guarded by pool->lock */
+    /* all guarded by pool->lock; row and closes_at until the worker has taken them */
     bool busy;           /* from pool_give until the job is settled */
     bool given;          /* row and closes_at wait to be taken */
     struct job_row row;
@@ -31,6 +33,7 @@ struct pool {
     struct lock lock; /* guards ending and the workers' members */
     struct wait released;
     bool ending;
+    int alive; /* workers that have not left their loop */
     int count;
     struct worker *workers;
 };
@@ -118,6 +121,8 @@ static void *work(void *arg)
         carry(worker, &row, closes_at);
         lock_take(&pool->lock);
     }
+    pool->alive--;
+    wait_wake_all(&pool->released);
     lock_drop(&pool->lock);
     return NULL;
 }
@@ -146,6 +151,9 @@ int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_fre
             return -1;
         }
         worker->started = true;
+        lock_take(&pool->lock);
+        pool->alive++;
+        lock_drop(&pool->lock);
         (void)snprintf(name, sizeof name, "worker-%d", i + 1);
         name[15] = '\0';
         (void)pthread_setname_np(worker->thread, name); /* only for people */
@@ -184,30 +192,47 @@ static struct run *hold_worker(struct pool *pool, struct worker *worker)
     return run;
 }
 
+/* Every run is asked to stop, again and again: a statement may begin just after the first time. */
+static void stop_all(struct pool *pool)
+{
+    for (int i = 0; i < pool->count; i++) {
+        struct run *run = hold_worker(pool, &pool->workers[i]);
+        if (!run)
+            continue;
+        run_stop(run, RUN_SHUTDOWN);
+        run_nudge(run);
+        release(pool, &pool->workers[i]);
+    }
+}
+
+/* True while workers are still there. */
+static bool wait_for_workers(struct pool *pool)
+{
+    int64_t until = clock_mono_ns() + NUDGE_NS;
+    lock_take(&pool->lock);
+    while (pool->alive > 0 && clock_mono_ns() < until)
+        wait_until(&pool->released, &pool->lock, until);
+    bool waits = pool->alive > 0;
+    lock_drop(&pool->lock);
+    return waits;
+}
+
 void pool_drain(struct pool *pool)
 {
     if (!pool)
         return;
     lock_take(&pool->lock);
     pool->ending = true;
+    for (int i = 0; i < pool->count; i++)
+        wait_wake_all(&pool->workers[i].wake);
     lock_drop(&pool->lock);
+    do
+        stop_all(pool);
+    while (wait_for_workers(pool));
     for (int i = 0; i < pool->count; i++) {
-        struct worker *worker = &pool->workers[i];
-        struct run *run = hold_worker(pool, worker);
-        if (!run)
-            continue;
-        run_stop(run, RUN_SHUTDOWN);
-        release(pool, worker);
-    }
-    for (int i = 0; i < pool->count; i++) {
-        struct worker *worker = &pool->workers[i];
-        if (!worker->started)
-            continue;
-        lock_take(&pool->lock);
-        wait_wake_all(&worker->wake);
-        lock_drop(&pool->lock);
-        (void)pthread_join(worker->thread, NULL);
-        worker->started = false;
+        if (pool->workers[i].started)
+            (void)pthread_join(pool->workers[i].thread, NULL);
+        pool->workers[i].started = false;
     }
 }
 
@@ -303,6 +328,7 @@ void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
         enum run_stop why = over(run, now_ms, mono_ns);
         if (why != RUN_GO)
             run_stop(run, why);
+        run_nudge(run);
         release(pool, &pool->workers[i]);
     }
 }

@@ -54,6 +54,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     run->failed_memory = INFINITY;
     run->warnings = BUF_WITH_MAX(64 << 10);
     atomic_init(&run->stop, RUN_GO);
+    atomic_init(&run->measuring, false);
     atomic_init(&run->current_arm, -1);
     atomic_init(&run->current_percent, -1);
     lock_init(&run->lock);
@@ -93,6 +94,16 @@ void run_stop(struct run *run, enum run_stop why)
     if (run->session)
         mssql_cancel(run->session);
     wait_wake_all(&run->stopped);
+    lock_drop(&run->lock);
+}
+
+void run_nudge(struct run *run)
+{
+    if (atomic_load(&run->stop) == RUN_GO || !atomic_load(&run->measuring))
+        return;
+    lock_take(&run->lock);
+    if (run->session)
+        mssql_cancel(run->session);
     lock_drop(&run->lock);
 }
 

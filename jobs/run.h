@@ -45,6 +45,7 @@ struct run {
     int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
     int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
     atomic_int stop;    /* enum run_stop */
+    atomic_bool measuring; /* the statement of a trial runs, which run_stop may cancel */
     atomic_int current_arm;     /* -1: no trial runs */
     atomic_int current_percent; /* of the running trial, -1 unknown */
     struct wait stopped;                    /* signalled under lock when stop changes */
@@ -60,6 +61,10 @@ void run_free(struct run *run);
 
 /* From any thread: the first reason stays; a running statement is cancelled. */
 void run_stop(struct run *run, enum run_stop why);
+
+/* Cancels again while a trial's statement runs on although the run is asked to stop: it may have
+ * begun just after the first cancel. Call it now and then. */
+void run_nudge(struct run *run);
 
 /* ERR_CANCELLED when the run is asked to stop. */
 MUST_CHECK int run_go_on(struct run *run, struct err *err);
