@@ -2,6 +2,7 @@
 #include "jobs/kind.h"
 #include "server/clock.h"
 #include "server/ids.h"
+#include "jobs/member.h"
 #include "server/limits.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ struct raw {
 
 #define AT(member) offsetof(struct raw, definition.member)
 #define RAW(member) offsetof(struct raw, member)
-#define TABLE(fields) .fields = (fields), .field_count = JSON_COUNT(fields)
+#define TABLE(table) .fields = (table), .field_count = JSON_COUNT(table)
 
 /* clang-format off */
 static const struct json_field design_fields[] = {
@@ -46,8 +47,8 @@ static const struct json_field fields[] = {
     {"kind",               JSON_TEXT,   AT(kind_name),          .required = true, .min = 1, .max = 64, .help = "what is measured"},
     {"instance",           JSON_TEXT,   AT(instance),           .required = true, .min = 1, .max = LIMIT_NAME_CHARS, .help = "a registered instance"},
     {"parameters",         JSON_OBJECT, AT(parameters),         .required = true, .help = "of the kind"},
-    {"design",             JSON_OBJECT, 0,                      TABLE(design_fields), .help = "of the experiment"},
-    {"limits",             JSON_OBJECT, 0,                      TABLE(limit_fields), .help = "tighter than the instance's"},
+    {"design",             JSON_OBJECT, JSON_NO_OFFSET, TABLE(design_fields), .help = "of the experiment"},
+    {"limits",             JSON_OBJECT, JSON_NO_OFFSET, TABLE(limit_fields), .help = "tighter than the instance's"},
     {"assume_free_mib",    JSON_INT,    AT(assume_free_mib),    .nullable = true, .min = 0, .max = 1e12, .help = "free space where no view shows it"},
     {"priority",           JSON_INT,    AT(priority),           .min = 0, .max = 9, .help = "higher first"},
     {"not_before",         JSON_TEXT,   RAW(not_before),        .nullable = true, .max = 40, .help = "RFC 3339 time"},
@@ -76,20 +77,6 @@ static void read_order(const struct raw *raw, struct definition *out)
         if (strcmp(raw->order, orders[i]) == 0)
             out->design.order = (enum design_order)i; /* the enum is in the list's order */
     out->design.race = raw->search && strcmp(raw->search, "race") == 0;
-}
-
-static void check_labels(const cJSON *labels, struct json_faults *faults)
-{
-    int count = 0;
-    const cJSON *label;
-    cJSON_ArrayForEach(label, labels) {
-        count++;
-        if (!cJSON_IsString(label) || strlen(label->valuestring) > LIMIT_LABEL_CHARS)
-            json_fault_add(faults, json_pointer("/labels", label->string),
-                           "must be a text of at most %d characters", LIMIT_LABEL_CHARS);
-    }
-    if (count > LIMIT_LABELS)
-        json_fault_add(faults, "/labels", "must have at most %d members", LIMIT_LABELS);
 }
 
 static void check_notify(const cJSON *notify, struct json_faults *faults)
@@ -156,20 +143,9 @@ int definition_read(const cJSON *tree, struct definition *out, struct json_fault
     read_time(raw.deadline, "/deadline", &out->deadline, faults);
     check_kind(out, faults);
     check_times(out, faults);
-    check_labels(out->labels, faults);
+    member_check_labels(out->labels, faults);
     check_notify(out->notify, faults);
     return faults->count == before ? 0 : -1;
-}
-
-static cJSON *number_or_null(int64_t value)
-{
-    return value < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)value);
-}
-
-static cJSON *time_or_null(int64_t wall_ms)
-{
-    char text[CLOCK_TEXT_SIZE];
-    return wall_ms ? cJSON_CreateString(clock_format(wall_ms, text)) : cJSON_CreateNull();
 }
 
 static cJSON *design_to_json(const struct design *design)
@@ -187,14 +163,6 @@ static cJSON *design_to_json(const struct design *design)
     return tree;
 }
 
-static cJSON *copy_or(const cJSON *value, cJSON *fallback)
-{
-    if (!value)
-        return fallback;
-    cJSON_Delete(fallback);
-    return cJSON_Duplicate(value, true);
-}
-
 cJSON *definition_to_json(const struct definition *definition)
 {
     cJSON *tree = cJSON_CreateObject();
@@ -203,20 +171,20 @@ cJSON *definition_to_json(const struct definition *definition)
     cJSON_AddItemToObject(tree, "parameters", cJSON_Duplicate(definition->parameters, true));
     cJSON_AddItemToObject(tree, "design", design_to_json(&definition->design));
     cJSON *limits = cJSON_AddObjectToObject(tree, "limits");
-    cJSON_AddItemToObject(limits, "minutes", number_or_null(definition->limits.job_minutes));
+    cJSON_AddItemToObject(limits, "minutes", member_number_or_null(definition->limits.job_minutes));
     cJSON_AddItemToObject(limits, "buffer_memory_mib",
-                          number_or_null(definition->limits.buffer_memory_mib));
-    cJSON_AddItemToObject(limits, "read_mib", number_or_null(definition->limits.read_mib));
-    cJSON_AddItemToObject(limits, "written_mib", number_or_null(definition->limits.written_mib));
-    cJSON_AddItemToObject(tree, "assume_free_mib", number_or_null(definition->assume_free_mib));
+                          member_number_or_null(definition->limits.buffer_memory_mib));
+    cJSON_AddItemToObject(limits, "read_mib", member_number_or_null(definition->limits.read_mib));
+    cJSON_AddItemToObject(limits, "written_mib", member_number_or_null(definition->limits.written_mib));
+    cJSON_AddItemToObject(tree, "assume_free_mib", member_number_or_null(definition->assume_free_mib));
     cJSON_AddNumberToObject(tree, "priority", (double)definition->priority);
-    cJSON_AddItemToObject(tree, "not_before", time_or_null(definition->not_before));
-    cJSON_AddItemToObject(tree, "deadline", time_or_null(definition->deadline));
+    cJSON_AddItemToObject(tree, "not_before", member_time_or_null(definition->not_before));
+    cJSON_AddItemToObject(tree, "deadline", member_time_or_null(definition->deadline));
     cJSON_AddBoolToObject(tree, "confirm_production", definition->confirm_production);
     cJSON_AddBoolToObject(tree, "ignore_windows", definition->ignore_windows);
     cJSON_AddItemToObject(tree, "baseline", json_text(definition->baseline));
-    cJSON_AddItemToObject(tree, "notify", copy_or(definition->notify, cJSON_CreateArray()));
-    cJSON_AddItemToObject(tree, "labels", copy_or(definition->labels, cJSON_CreateObject()));
+    cJSON_AddItemToObject(tree, "notify", member_copy_or(definition->notify, cJSON_CreateArray()));
+    cJSON_AddItemToObject(tree, "labels", member_copy_or(definition->labels, cJSON_CreateObject()));
     cJSON_AddItemToObject(tree, "requested_by", json_text(definition->requested_by));
     return tree;
 }

@@ -1,5 +1,7 @@
 #include "jobs/instance.h"
 #include "jobs/measure/tsql.h"
+#include "jobs/member.h"
+#include "jobs/window.h"
 #include "server/limits.h"
 
 #include <stdlib.h>
@@ -9,7 +11,7 @@ static const char *const encryptions[] = {"require", "request", "off", NULL};
 static const char *const environments[] = {"production", "test", "development", NULL};
 
 #define AT(member) offsetof(struct instance, member)
-#define TABLE(fields) .fields = (fields), .field_count = JSON_COUNT(fields)
+#define TABLE(table) .fields = (table), .field_count = JSON_COUNT(table)
 
 /* clang-format off */
 static const struct json_field limit_fields[] = {
@@ -35,17 +37,17 @@ static const struct json_field fields[] = {
     {"environment",     JSON_TEXT,   AT(environment),     .max = 16, .choices = environments, .help = "production asks for consent"},
     {"lanes",           JSON_ARRAY,  AT(lanes),           .max = 32, .help = "what instances share and must not measure on together"},
     {"windows",         JSON_ANY,    AT(windows),         .nullable = true, .help = "when jobs may run, or \"always\""},
-    {"limits",          JSON_OBJECT, 0,                   TABLE(limit_fields), .help = "most a job may use"},
-    {"allow",           JSON_OBJECT, 0,                   TABLE(allow_fields), .help = "what a job may do"},
+    {"limits",          JSON_OBJECT, JSON_NO_OFFSET, TABLE(limit_fields), .help = "most a job may use"},
+    {"allow",           JSON_OBJECT, JSON_NO_OFFSET, TABLE(allow_fields), .help = "what a job may do"},
     {"custom_login",    JSON_TEXT,   AT(custom_login),    .nullable = true, .min = 1, .max = 128, .help = "login of own workloads"},
     {"custom_password", JSON_ANY,    AT(custom_password), .nullable = true, .help = "a reference, as password"},
     {"labels",          JSON_OBJECT, AT(labels),          .help = "text members, for people"},
 };
 static const struct json_field window_fields[] = {
-    {"days",      JSON_ARRAY, 0, .required = true, .min = 1, .max = 7, .help = "mon .. sun"},
-    {"from",      JSON_TEXT,  0, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
-    {"to",        JSON_TEXT,  0, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
-    {"time_zone", JSON_TEXT,  0, .required = true, .min = 1, .max = 64, .help = "as in Europe/Berlin"},
+    {"days",      JSON_ARRAY, JSON_NO_OFFSET, .required = true, .min = 1, .max = 7, .help = "mon .. sun"},
+    {"from",      JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
+    {"to",        JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
+    {"time_zone", JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 1, .max = 64, .help = "as in Europe/Berlin"},
 };
 /* clang-format on */
 
@@ -125,9 +127,9 @@ static void check_window(const cJSON *window, const char *pointer, struct json_f
 {
     static const char *const days[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
     static const char *const times[] = {"from", "to"};
-    const void *unused[8]; /* the table's members all land here and are looked at below */
+    char unused; /* the members are looked at below */
     size_t before = faults->count;
-    json_read(window, window_fields, JSON_COUNT(window_fields), pointer, unused, faults);
+    json_read(window, window_fields, JSON_COUNT(window_fields), pointer, &unused, faults);
     if (faults->count > before)
         return;
     const char *days_at = json_pointer(pointer, "days");
@@ -159,20 +161,7 @@ static void check_windows(const cJSON *windows, struct json_faults *faults)
     const cJSON *window;
     cJSON_ArrayForEach(window, windows)
         check_window(window, json_pointer_index("/windows", index++), faults);
-}
-
-static void check_labels(const cJSON *labels, const char *pointer, struct json_faults *faults)
-{
-    int count = 0;
-    const cJSON *label;
-    cJSON_ArrayForEach(label, labels) {
-        count++;
-        if (!cJSON_IsString(label) || strlen(label->valuestring) > LIMIT_LABEL_CHARS)
-            json_fault_add(faults, json_pointer(pointer, label->string),
-                           "must be a text of at most %d characters", LIMIT_LABEL_CHARS);
-    }
-    if (count > LIMIT_LABELS)
-        json_fault_add(faults, pointer, "must have at most %d members", LIMIT_LABELS);
+    window_check(windows, "/windows", faults);
 }
 
 static void check_together(const struct instance *instance, struct json_faults *faults)
@@ -196,7 +185,7 @@ static void read_tree(struct instance *out, struct json_faults *faults)
     check_windows(out->windows, faults);
     check_paths(out->paths, faults);
     check_flags(out->trace_flags, faults);
-    check_labels(out->labels, "/labels", faults);
+    member_check_labels(out->labels, faults);
     check_together(out, faults);
 }
 
@@ -222,27 +211,19 @@ void instance_fini(struct instance *instance)
     *instance = (struct instance){0};
 }
 
-static cJSON *copy_or(const cJSON *value, cJSON *fallback)
-{
-    if (!value)
-        return fallback;
-    cJSON_Delete(fallback);
-    return cJSON_Duplicate(value, true);
-}
-
 cJSON *instance_to_json(const struct instance *instance)
 {
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddItemToObject(tree, "host", json_text(instance->host));
     cJSON_AddNumberToObject(tree, "port", (double)instance->port);
     cJSON_AddItemToObject(tree, "login", json_text(instance->login));
-    cJSON_AddItemToObject(tree, "password", copy_or(instance->password, cJSON_CreateNull()));
+    cJSON_AddItemToObject(tree, "password", member_copy_or(instance->password, cJSON_CreateNull()));
     cJSON_AddItemToObject(tree, "encryption", json_text(instance->encryption));
     cJSON_AddItemToObject(tree, "ca_file", json_text(instance->ca_file));
     cJSON_AddBoolToObject(tree, "verify_host", instance->verify_host);
     cJSON_AddItemToObject(tree, "environment", json_text(instance->environment));
-    cJSON_AddItemToObject(tree, "lanes", copy_or(instance->lanes, cJSON_CreateArray()));
-    cJSON_AddItemToObject(tree, "windows", copy_or(instance->windows, cJSON_CreateArray()));
+    cJSON_AddItemToObject(tree, "lanes", member_copy_or(instance->lanes, cJSON_CreateArray()));
+    cJSON_AddItemToObject(tree, "windows", member_copy_or(instance->windows, cJSON_CreateArray()));
     cJSON *limits = cJSON_AddObjectToObject(tree, "limits");
     for (size_t i = 0; i < JSON_COUNT(limit_fields); i++) {
         int64_t value;
@@ -251,13 +232,13 @@ cJSON *instance_to_json(const struct instance *instance)
     }
     cJSON *allow = cJSON_AddObjectToObject(tree, "allow");
     cJSON_AddItemToObject(allow, "trace_flags",
-                          copy_or(instance->trace_flags, cJSON_CreateArray()));
-    cJSON_AddItemToObject(allow, "paths", copy_or(instance->paths, cJSON_CreateArray()));
+                          member_copy_or(instance->trace_flags, cJSON_CreateArray()));
+    cJSON_AddItemToObject(allow, "paths", member_copy_or(instance->paths, cJSON_CreateArray()));
     cJSON_AddBoolToObject(allow, "custom_sql", instance->custom_sql);
     cJSON_AddItemToObject(tree, "custom_login", json_text(instance->custom_login));
     cJSON_AddItemToObject(tree, "custom_password",
-                          copy_or(instance->custom_password, cJSON_CreateNull()));
-    cJSON_AddItemToObject(tree, "labels", copy_or(instance->labels, cJSON_CreateObject()));
+                          member_copy_or(instance->custom_password, cJSON_CreateNull()));
+    cJSON_AddItemToObject(tree, "labels", member_copy_or(instance->labels, cJSON_CreateObject()));
     return tree;
 }
 

@@ -26,7 +26,11 @@ struct jobs_parts {
 MUST_CHECK int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *err);
 
 /* No new job is claimed; running trials are cancelled, undone and recorded; their jobs go on
- * after the next start. Joins the threads. Accepts NULL. */
+ * after the next start. Joins the threads; every other function may still be called. Accepts
+ * NULL. */
+void jobs_drain(struct jobs *jobs);
+
+/* Drains, then frees. Accepts NULL. */
 void jobs_stop(struct jobs *jobs);
 
 /* Something may have become runnable (a job, an instance that is no longer held). Call it after

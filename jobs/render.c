@@ -1,4 +1,5 @@
 #include "jobs/render.h"
+#include "jobs/member.h"
 #include "server/buf.h"
 #include "server/json.h"
 #include "server/mem.h"
@@ -14,12 +15,6 @@
 #define STATEMENT_CHARS 1000
 
 const char *const render_formats[] = {"json", "slack", NULL};
-
-static const char *text_of(const cJSON *tree, const char *name)
-{
-    const cJSON *member = json_member(tree, name);
-    return cJSON_IsString(member) ? member->valuestring : NULL;
-}
 
 /* Bytes of a bidi control or line separator at `at` (U+2028 to U+202E, U+2066 to U+2069), or 0. */
 static size_t hidden_length(const unsigned char *at)
@@ -84,7 +79,7 @@ static const char *headline(const cJSON *job)
         {"cancelled", "Benchmark cancelled"},
         {"timed_out", "Benchmark ran out of time"},
     };
-    const char *state = text_of(job, "state");
+    const char *state = member_text(job, "state");
     for (size_t i = 0; state && i < JSON_COUNT(table); i++)
         if (strcmp(state, table[i].state) == 0)
             return table[i].words;
@@ -114,15 +109,15 @@ static void slack_section(const cJSON *data, struct buf *out)
     const cJSON *job = json_member(data, "job");
     const cJSON *recommendation = json_member(data, "recommendation");
     const cJSON *parameters = json_member(json_member(job, "definition"), "parameters");
-    const char *summary = text_of(job, "summary");
-    const char *error = text_of(json_member(job, "error"), "message");
+    const char *summary = member_text(job, "summary");
+    const char *error = member_text(json_member(job, "error"), "message");
     add_slack_text(out, summary ? summary : error ? error : "No further details.",
                    SUMMARY_CHARS);
-    add_fact(out, "Instance", text_of(job, "instance"));
-    add_fact(out, "Database", text_of(parameters, "database"));
-    add_fact(out, "Kind", text_of(job, "kind"));
-    add_fact(out, "Job", text_of(job, "id"));
-    const char *tsql = text_of(recommendation, "tsql");
+    add_fact(out, "Instance", member_text(job, "instance"));
+    add_fact(out, "Database", member_text(parameters, "database"));
+    add_fact(out, "Kind", member_text(job, "kind"));
+    add_fact(out, "Job", member_text(job, "id"));
+    const char *tsql = member_text(recommendation, "tsql");
     if (tsql) {
         buf_add(out, "\n```");
         add_slack_text(out, tsql, STATEMENT_CHARS);
@@ -137,7 +132,7 @@ static char *render_slack(const cJSON *payload)
     struct buf title = {0};
     struct buf section = {0};
     buf_format(&title, "%s: ", headline(job));
-    add_slack_text(&title, text_of(job, "instance") ? text_of(job, "instance") : "?",
+    add_slack_text(&title, member_text(job, "instance") ? member_text(job, "instance") : "?",
                    SLACK_HEADER_CHARS - 40);
     slack_section(data, &section);
     struct buf fallback = {0};

@@ -107,16 +107,6 @@ int store_job_update(struct db *db, struct job_row *row, struct err *err)
 
 /* --- lists ---------------------------------------------------------------------------------- */
 
-/* The keys of a list by state; every other state has the index of the few. */
-static const struct {
-    const char *state;
-    enum sql_id id;
-} lists_by_state[] = {
-    {"queued", SQL_JOB_LIST_OPEN},
-    {"waiting", SQL_JOB_LIST_OPEN},
-    {"succeeded", SQL_JOB_LIST}, /* most jobs: found soon along the ids */
-};
-
 /* The narrowest key that the filter allows. */
 static enum sql_id choose_list(const struct job_filter *filter)
 {
@@ -124,13 +114,9 @@ static enum sql_id choose_list(const struct job_filter *filter)
         return SQL_JOB_LIST_LABEL;
     if (filter->instance)
         return SQL_JOB_LIST_INSTANCE;
-    if (!filter->state)
-        return SQL_JOB_LIST;
-    for (size_t i = 0; i < sizeof lists_by_state / sizeof lists_by_state[0]; i++) {
-        if (strcmp(lists_by_state[i].state, filter->state) == 0)
-            return lists_by_state[i].id;
-    }
-    return SQL_JOB_LIST_STATE;
+    if (filter->state && strcmp(filter->state, "succeeded") != 0)
+        return SQL_JOB_LIST_STATE;
+    return SQL_JOB_LIST; /* those that succeeded are most, and found soon along the ids */
 }
 
 /* The lowest id that a job created at or after this moment can have: ids begin with their time,

@@ -85,14 +85,13 @@ MUST_CHECK int store_job_list(struct db *db, const struct job_filter *filter,
 /* Stores every changeable member of row (state .. version except id, kind, instance,
  * definition, created_at) when the stored version is still row->version; then row->version is
  * one more. A plan of NULL leaves the stored one. ERR_CONFLICT when somebody changed it
- * meanwhile. When store_write fails afterwards, read the row again: its version did not count up.
- */
+ * meanwhile. When the write fails after all, read the row again: its version did not count up. */
 MUST_CHECK int store_job_update(struct db *db, struct job_row *row, struct err *err);
 /* The head of each instance's queue: for every instance, the job in state queued or waiting, not
  * before now_ms (not_before and retry_at), with the highest priority, then the oldest, exclusive
-exclusive apart. Costs per instance, not per queued job. On the writer's connection it also notes
- * which moments have passed (without a new version); on a read connection jobs whose moment passed
- * since the last such note cost each time, so let the scheduler call it in store_write. */
+ * and not exclusive apart. Costs per instance, not per queued job. On the writer's connection it
+ * also notes which moments have passed (without a new version); on a read connection jobs whose
+ * moment passed since the last such note cost each time, so the scheduler calls it in a write. */
 MUST_CHECK int store_job_heads(struct db *db, int64_t now_ms, struct job_row **out_rows,
                                size_t *out_count, struct err *err);
 /* All jobs in state running (after a start: what was interrupted). */

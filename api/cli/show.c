@@ -147,7 +147,7 @@ static void add_bar(double percent, int width, struct buf *out)
     int filled = (int)(percent / 100 * width);
     buf_add_char(out, '[');
     for (int i = 0; i < width; i++)
-        buf_add_char(out, i < filled ? '=' : i == filled ? '>' : ' ');
+        buf_add(out, i < filled ? "=" : i == filled ? ">" : " ");
     buf_add_char(out, ']');
 }
 

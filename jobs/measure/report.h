@@ -29,6 +29,8 @@ struct analysis {
     double *file_bytes;            /* per arm: median, NaN */
     struct stats_point *points;
     size_t point_count;
+    bool *outlier; /* per point: set aside by the comparisons */
+    size_t outlier_count;
     struct stats_comparison *comparisons;
     size_t comparison_count;
 };
@@ -37,13 +39,15 @@ void analysis_fini(struct analysis *analysis);
 
 /* The members every kind has: job, kind, instance, design, arms, comparisons, recommendation
  * null, baseline null, warnings [] (with those that follow from the trials: gap between our clock
- * and the server's, repeated or failed trials, too few runs for the asked level, server not
- * authenticated, a printed rate that does not fit), left_behind [], chain null. The kind adds the
- * rest. */
+ * and the server's, repeated or failed trials, trials set aside, too few runs for the asked level,
+ * arms that read different amounts, very short runs, server not authenticated or simulated, a
+ * printed rate that does not fit), left_behind [], chain null. The kind adds the
+ * rest, and where it recommends nothing the member `no_recommendation`: why, in words. */
 cJSON *report_make(const struct bundle *bundle, const struct analysis *analysis);
 void report_warn(cJSON *report, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The report for people, from its JSON alone: verdict first in words, then a table of arms with
- * intervals, comparisons, recommendation with its three commands, warnings, what was left behind.
- * Text from outside is escaped for Markdown. The caller frees it. */
+ * intervals, comparisons, what the kind adds, recommendation with its three commands, warnings,
+ * what was left behind, the design. A member that is missing is left out. Text from outside is
+ * escaped for Markdown. The caller frees it. */
 char *report_markdown(const cJSON *report);

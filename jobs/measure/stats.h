@@ -1,6 +1,7 @@
 #pragma once
 /* Statistics of an experiment, as experiments.md §3 asks: logarithms of rates, paired by block,
  * residual variance pooled over the arms of a job. Pure. Unknown results are NaN. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,11 @@ struct stats_comparison {
 size_t stats_compare(const struct stats_point *points, size_t point_count, const int *against,
                      size_t arm_count, double confidence, double tolerance,
                      struct stats_comparison *out);
+
+/* Marks the points that stats_compare sets aside because they lie too far out of what their arm
+ * and block let expect; out has room for point_count. Returns how many. */
+size_t stats_outliers(const struct stats_point *points, size_t point_count, const int *against,
+                      size_t arm_count, bool *out);
 
 /* Student's t, two-sided and quantiles, for degrees of freedom >= 1 (not necessarily whole). */
 double stats_t_tail(double t, double freedom);     /* P(T > t) */

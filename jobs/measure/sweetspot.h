@@ -4,8 +4,6 @@
  * best. Pure. */
 #include "jobs/measure/stats.h"
 
-#include <stdbool.h>
-
 struct sweetspot_arm {
     bool eligible;     /* false: failed, or otherwise never to be recommended */
     bool is_default;   /* counts as cheapest */

@@ -27,7 +27,8 @@ const char *arm_name(int index, char out[ARM_NAME_SIZE]);
 /* 7 for "a7"; -1 when text is no arm's name. */
 int arm_index(const char *name);
 
-/* One arm as stored in a plan: label, settings, baseline, against, buffer_memory_mib. */
+/* One arm as stored in a plan: arm, label, settings, baseline, against (names: "a0"),
+ * buffer_memory_mib. Members from_json does not know are left alone. */
 cJSON *arm_to_json(const struct arm *arm);
 MUST_CHECK int arm_from_json(const cJSON *tree, struct arm *out, struct err *err);
 
@@ -56,6 +57,10 @@ struct trial {
     char *error_step;     /* "backup", "delete", heap, or NULL */
 };
 
+/* The note of a trial whose printed rate does not follow from its pages and seconds; the report
+ * warns of it. */
+#define TRIAL_NOTE_PRINTED_RATE "the printed rate does not fit the printed pages and seconds"
+
 /* A trial with every number unknown. */
 struct trial trial_new(int64_t seq, int block, int arm, bool warmup);
 void trial_fini(struct trial *trial);
@@ -66,11 +71,16 @@ void trial_note(struct trial *trial, const char *text);
  * zero pages or zero seconds (a success without data is no rate). */
 double trial_rate(const struct trial *trial);
 
-/* True when it enters statistics: ok, no warm-up, a rate. */
+/* What comparisons are made of: the rate, or, where the statement moves no counted pages (pages
+ * -1: a workload of snapshots), runs per second of the server's clock or ours. NaN: none. */
+double trial_speed(const struct trial *trial);
+
+/* True when it enters statistics: ok, no warm-up, a speed. */
 bool trial_counts(const struct trial *trial);
 
-/* Exactly the members of api.md §3 "Trials"; seconds rounded to microseconds, rates to 6
- * significant digits. from_json reads what to_json wrote (rate_mib_s and cpu_percent are computed
- * again, never read). */
+/* The members of api.md §3 "Trials" and `cpu_count`, without which cpu_percent could not be
+ * computed again; seconds rounded to microseconds, rates to 6 significant digits. from_json reads
+ * what to_json wrote (rate_mib_s and cpu_percent are computed again, never read); members it does
+ * not know are left alone. */
 cJSON *trial_to_json(const struct trial *trial);
 MUST_CHECK int trial_from_json(const cJSON *tree, struct trial *out, struct err *err);

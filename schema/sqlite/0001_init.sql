@@ -53,9 +53,10 @@ CREATE INDEX job_claim ON job (instance, exclusive, state, ready_at, priority DE
     WHERE state IN ('queued', 'waiting');
 -- The list of one instance's jobs.
 CREATE INDEX job_by_instance ON job (instance, id);
+-- The list of one state's jobs; the many that succeeded are found soon without it. One more index
+-- on the insert path, since sorting 100,000 queued jobs for each page took a quarter of a second.
+CREATE INDEX job_by_state ON job (state, id) WHERE state <> 'succeeded';
 -- Not on the insert path, from here on: rows that are few, or come later in a job's life.
-CREATE INDEX job_by_state ON job (state, id)
-    WHERE state NOT IN ('queued', 'waiting', 'succeeded');
 CREATE INDEX job_waiting ON job (instance, state_reason) WHERE state = 'waiting';
 CREATE INDEX job_ready ON job (ready_at) WHERE state IN ('queued', 'waiting') AND ready_at > 0;
 CREATE INDEX job_deadline ON job (deadline) WHERE state IN ('queued', 'waiting') AND deadline > 0;

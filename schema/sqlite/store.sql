@@ -123,7 +123,7 @@ SELECT version,
     EXISTS (SELECT 1 FROM job WHERE instance = ?1 AND exclusive IN (0, 1)
         AND state IN ('queued', 'waiting'))
     OR EXISTS (SELECT 1 FROM job WHERE state = 'running'
-        AND state NOT IN ('queued', 'waiting', 'succeeded') AND instance = ?1),
+        AND state <> 'succeeded' AND instance = ?1),
     EXISTS (SELECT 1 FROM intent WHERE instance = ?1 AND state = 'open')
 FROM instance WHERE name = ?1;
 
@@ -214,17 +214,9 @@ WHERE label.key = ?7 AND label.value = ?8 AND label.job < coalesce(?1, '~') AND 
 ORDER BY label.job DESC LIMIT ?9;
 
 -- name: job_list_state
--- Running, or ended otherwise than well: few among many, so they have an index.
+-- Any state but succeeded.
 SELECT {job_columns} FROM job
-WHERE job.state = ?4 AND job.state NOT IN ('queued', 'waiting', 'succeeded')
-    AND job.id < coalesce(?1, '~') AND job.id >= ?2
-{job_filter}
-ORDER BY job.id DESC LIMIT ?9;
-
--- name: job_list_open
--- Queued or waiting: through the index of the queues, which holds nothing else.
-SELECT {job_columns} FROM job INDEXED BY job_claim
-WHERE job.state = ?4 AND job.state IN ('queued', 'waiting')
+WHERE job.state = ?4 AND job.state <> 'succeeded'
     AND job.id < coalesce(?1, '~') AND job.id >= ?2
 {job_filter}
 ORDER BY job.id DESC LIMIT ?9;
@@ -262,7 +254,7 @@ ORDER BY job.priority DESC, job.id;
 -- After a start: what was interrupted.
 SELECT {job_columns}, job_plan.document
 FROM job LEFT JOIN job_plan ON job_plan.job = job.id
-WHERE job.state = 'running' AND job.state NOT IN ('queued', 'waiting', 'succeeded')
+WHERE job.state = 'running' AND job.state <> 'succeeded'
 ORDER BY job.id;
 
 -- name: job_mark_queued
@@ -273,9 +265,11 @@ UPDATE job SET state = 'waiting', state_reason = ?2, version = version + 1 WHERE
     LIMIT ?3);
 
 -- name: job_mark_waiting
--- Two ranges of the index instead of "not equal": those already marked so are not walked over.
+-- Ranges of the index instead of "not equal": those already marked so are not walked over.
 UPDATE job SET state_reason = ?2, version = version + 1 WHERE rowid IN (
     SELECT rowid FROM (
+        SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason IS NULL
+        UNION ALL
         SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason < ?2
             AND state_reason <> 'not_before'
         UNION ALL

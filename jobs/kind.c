@@ -1,0 +1,38 @@
+#include "jobs/kind.h"
+#include "jobs/kinds/kinds.h"
+
+#include <string.h>
+
+static const struct job_kind *const kinds[] = {
+    &kind_backup_sweep,
+};
+
+const struct job_kind *kind_by_name(const char *name)
+{
+    for (size_t i = 0; i < JSON_COUNT(kinds); i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+const char *kind_names(void)
+{
+    static _Thread_local char names[256];
+    size_t used = 0;
+    for (size_t i = 0; i < JSON_COUNT(kinds); i++) {
+        const char *comma = i ? ", " : "";
+        size_t length = strlen(comma) + strlen(kinds[i]->name);
+        if (used + length + 1 > sizeof names)
+            break;
+        memcpy(names + used, comma, strlen(comma));
+        memcpy(names + used + strlen(comma), kinds[i]->name, strlen(kinds[i]->name) + 1);
+        used += length;
+    }
+    return names;
+}
+
+const struct job_kind *const *kind_all(size_t *out_count)
+{
+    *out_count = JSON_COUNT(kinds);
+    return kinds;
+}

@@ -1,0 +1,114 @@
+#include "jobs/measure/markdown.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SPECIAL "\\`*_[]<>|#&~!{}"
+#define DASH "–"
+
+static bool is_digit(char character)
+{
+    return character >= '0' && character <= '9';
+}
+
+/* What begins a list or a heading when it begins a line: "- ", "+ ", "1. ", "1) ", "===". */
+static bool begins_block(const char *text, size_t at)
+{
+    size_t digits = 0;
+    while (is_digit(text[digits]))
+        digits++;
+    if (digits == 0)
+        return at == 0 && strchr("-+=", text[0]);
+    bool ends_number = text[at] == '.' || text[at] == ')';
+    return at == digits && ends_number && (text[at + 1] == ' ' || text[at + 1] == '\0');
+}
+
+static bool at_line_start(const struct buf *out)
+{
+    static const char item[] = "\n- ";
+    size_t item_length = sizeof item - 1;
+    const char *text = buf_text(out);
+    if (out->length == 0 || text[out->length - 1] == '\n')
+        return true;
+    return out->length >= item_length && strcmp(text + out->length - item_length, item) == 0;
+}
+
+void markdown_add_text(struct buf *out, const char *text)
+{
+    if (!text) {
+        buf_add(out, DASH);
+        return;
+    }
+    bool line_start = at_line_start(out);
+    for (size_t i = 0; text[i]; i++) {
+        bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7F;
+        bool special = strchr(SPECIAL, text[i]) || (line_start && begins_block(text, i));
+        if (special && !control)
+            buf_add_char(out, '\\');
+        buf_add_char(out, control ? ' ' : text[i]);
+    }
+}
+
+void markdown_add_code(struct buf *out, const char *language, const char *text)
+{
+    size_t longest = 2;
+    size_t row = 0;
+    for (size_t i = 0; text[i]; i++) {
+        row = text[i] == '`' ? row + 1 : 0;
+        longest = row > longest ? row : longest;
+    }
+    for (size_t i = 0; i <= longest; i++)
+        buf_add_char(out, '`');
+    buf_format(out, "%s\n%s\n", language, text);
+    for (size_t i = 0; i <= longest; i++)
+        buf_add_char(out, '`');
+    buf_add(out, "\n");
+}
+
+void markdown_add_rate(struct buf *out, double value)
+{
+    if (!isfinite(value)) {
+        buf_add(out, DASH);
+        return;
+    }
+    double size = fabs(value);
+    int decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
+    buf_format(out, "%.*f", decimals, value);
+}
+
+void markdown_add_ratio(struct buf *out, double value, double beside)
+{
+    if (!isfinite(value)) {
+        buf_add(out, DASH);
+        return;
+    }
+    buf_format(out, "%.*f", fabs(beside - 1) < 0.1 ? 3 : 2, value);
+}
+
+void markdown_add_percent(struct buf *out, double share)
+{
+    if (!isfinite(share))
+        buf_add(out, DASH);
+    else
+        buf_format(out, "%.4g %%", 100 * share);
+}
+
+void markdown_add_count(struct buf *out, double value)
+{
+    if (!isfinite(value))
+        buf_add(out, DASH);
+    else /* memory of small buffers has a fraction */
+        buf_format(out, fabs(value) < 10 && value != floor(value) ? "%.2f" : "%.0f", value);
+}
+
+double markdown_number(const cJSON *object, const char *name)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsNumber(member) ? member->valuedouble : NAN;
+}
+
+const char *markdown_text(const cJSON *object, const char *name)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsString(member) ? member->valuestring : NULL;
+}

@@ -1,0 +1,14 @@
+#pragma once
+/* The parts of the Markdown report that only some kinds have (report_markdown_kinds.c), for
+ * report_markdown.c. Pure. */
+#include "server/buf.h"
+#include "server/json.h"
+
+/* The answer of a kind that recommends nothing, as one sentence; false: the report has none. */
+bool markdown_kind_verdict(struct buf *out, const cJSON *report);
+
+/* Its tables: overhead, bottleneck, history, confirmation. */
+void markdown_kind_sections(struct buf *out, const cJSON *report);
+
+/* "2.0 % slower", "1.2 % faster" for a ratio of times. */
+void markdown_add_overhead(struct buf *out, double ratio);

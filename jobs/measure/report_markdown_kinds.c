@@ -1,0 +1,291 @@
+#include "jobs/measure/report_markdown.h"
+
+#include "jobs/measure/markdown.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- overhead: trace_flag, snapshot_overhead ------------------------------------------------ */
+
+void markdown_add_overhead(struct buf *out, double ratio)
+{
+    if (!isfinite(ratio))
+        buf_add(out, "unknown");
+    else
+        buf_format(out, "%.1f %% %s", 100 * fabs(ratio - 1), ratio >= 1 ? "slower" : "faster");
+}
+
+/* "trace flag 3042 on Sales" or "2 snapshots at SSD". */
+static void add_subject(struct buf *out, const cJSON *row)
+{
+    double flag = markdown_number(row, "flag");
+    if (!isnan(flag)) {
+        buf_format(out, "trace flag %.0f on ", flag);
+        markdown_add_text(out, markdown_text(row, "database"));
+        return;
+    }
+    double snapshots = markdown_number(row, "snapshots");
+    markdown_add_count(out, snapshots);
+    buf_add(out, snapshots == 1 ? " snapshot at " : " snapshots at ");
+    markdown_add_text(out, markdown_text(row, "location"));
+}
+
+static void add_interval(struct buf *out, const cJSON *row)
+{
+    double ratio = markdown_number(row, "ratio");
+    markdown_add_ratio(out, markdown_number(row, "low"), ratio);
+    buf_add(out, " to ");
+    markdown_add_ratio(out, markdown_number(row, "high"), ratio);
+}
+
+/* The row that says most: the largest overhead that is shown, else the first. */
+static const cJSON *leading_row(const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    const cJSON *leading = cJSON_GetArrayItem(rows, 0);
+    bool shown = false;
+    cJSON_ArrayForEach(row, rows)
+    {
+        const char *verdict = markdown_text(row, "verdict");
+        bool differs =
+            verdict && (strcmp(verdict, "slower") == 0 || strcmp(verdict, "faster") == 0);
+        if (!differs)
+            continue;
+        if (!shown || markdown_number(row, "ratio") > markdown_number(leading, "ratio"))
+            leading = row;
+        shown = true;
+    }
+    return leading;
+}
+
+static void overhead_verdict(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = leading_row(rows);
+    const char *verdict = markdown_text(row, "verdict");
+    int more = cJSON_GetArraySize(rows) - 1;
+    buf_add(out, "With **");
+    add_subject(out, row);
+    buf_add(out, "** ");
+    if (verdict && strcmp(verdict, "no_difference") == 0)
+        buf_add(out, "times differ by less than the tolerance");
+    else if (verdict && strcmp(verdict, "inconclusive") == 0)
+        buf_add(out, "the data do not decide: at first sight it runs ");
+    else
+        buf_add(out, "it runs ");
+    if (!verdict || strcmp(verdict, "no_difference") != 0)
+        markdown_add_overhead(out, markdown_number(row, "ratio"));
+    buf_add(out, " (times in proportion: ");
+    add_interval(out, row);
+    buf_add(out, ")");
+    if (more > 0)
+        buf_format(out, "; %d more below", more);
+    buf_add(out, ".");
+}
+
+static void overhead_section(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    buf_add(out, "## Overhead\n\nTimes with / times without: above 1 is slower.\n\n"
+                 "| with | ratio | interval | verdict |\n|---|---:|---|---|\n");
+    cJSON_ArrayForEach(row, rows)
+    {
+        double ratio = markdown_number(row, "ratio");
+        buf_add(out, "| ");
+        add_subject(out, row);
+        buf_add(out, " | ");
+        markdown_add_ratio(out, ratio, ratio);
+        buf_add(out, " | ");
+        add_interval(out, row);
+        buf_add(out, " | ");
+        markdown_add_text(out, markdown_text(row, "verdict"));
+        buf_add(out, " |\n");
+    }
+    buf_add(out, "\n");
+}
+
+/* --- bottleneck: backup_throughput ---------------------------------------------------------- */
+
+static void bottleneck_verdict(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = cJSON_GetArrayItem(rows, 0);
+    const cJSON *target = cJSON_GetArrayItem(json_member(row, "targets"), 0);
+    const char *verdict = markdown_text(target, "verdict");
+    int more = cJSON_GetArraySize(rows) - 1;
+    buf_add(out, "**");
+    markdown_add_text(out, markdown_text(row, "database"));
+    buf_add(out, "** to ");
+    markdown_add_text(out, markdown_text(target, "name"));
+    buf_add(out, ": ");
+    if (!verdict || strcmp(verdict, "unsure") == 0)
+        buf_add(out, "the evidence does not tell what limits");
+    else if (strcmp(verdict, "balanced") == 0)
+        buf_add(out, "reading and writing keep pace");
+    else if (strcmp(verdict, "cpu") == 0)
+        buf_add(out, "the **CPU** limits");
+    else
+        buf_format(out, "**%s** limits", strcmp(verdict, "read") == 0 ? "reading" : "writing");
+    buf_add(out, " (");
+    markdown_add_percent(out, markdown_number(target, "fraction_of_ceiling"));
+    buf_add(out, " of what reading alone gives)");
+    if (more > 0)
+        buf_format(out, "; %d more database%s below", more, more == 1 ? "" : "s");
+    buf_add(out, ".");
+}
+
+static void add_list(struct buf *out, const char *title, const cJSON *texts)
+{
+    const cJSON *text = NULL;
+    if (cJSON_GetArraySize(texts) == 0)
+        return;
+    buf_format(out, "%s:\n\n", title);
+    cJSON_ArrayForEach(text, texts)
+    {
+        buf_add(out, "- ");
+        markdown_add_text(out, text->valuestring);
+        buf_add(out, "\n");
+    }
+    buf_add(out, "\n");
+}
+
+static void add_targets(struct buf *out, const cJSON *targets)
+{
+    const cJSON *target = NULL;
+    buf_add(out, "| target | MiB/s | of the ceiling | verdict |\n|---|---:|---:|---|\n");
+    cJSON_ArrayForEach(target, targets)
+    {
+        buf_add(out, "| ");
+        markdown_add_text(out, markdown_text(target, "name"));
+        buf_add(out, " | ");
+        markdown_add_rate(out, markdown_number(target, "rate_mib_s"));
+        buf_add(out, " | ");
+        markdown_add_percent(out, markdown_number(target, "fraction_of_ceiling"));
+        buf_add(out, " | ");
+        markdown_add_text(out, markdown_text(target, "verdict"));
+        buf_add(out, " |\n");
+    }
+    buf_add(out, "\n");
+    cJSON_ArrayForEach(target, targets)
+    {
+        add_list(out, "Evidence", json_member(target, "evidence"));
+        add_list(out, "Advice", json_member(target, "advice"));
+    }
+}
+
+static void bottleneck_section(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, rows)
+    {
+        buf_add(out, "## Bottleneck of ");
+        markdown_add_text(out, markdown_text(row, "database"));
+        buf_add(out, "\n\nReading alone (NUL) gives ");
+        markdown_add_rate(out, markdown_number(row, "read_ceiling_mib_s"));
+        buf_add(out, " MiB/s.\n\n");
+        add_targets(out, json_member(row, "targets"));
+    }
+}
+
+/* --- history -------------------------------------------------------------------------------- */
+
+static void history_verdict(struct buf *out, const cJSON *rows)
+{
+    double n = 0;
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, rows)
+    {
+        double here = markdown_number(row, "n");
+        n += isnan(here) ? 0 : here;
+    }
+    buf_format(out, "**%.0f recorded backups** in %d series.", n, cJSON_GetArraySize(rows));
+}
+
+static void add_spread(struct buf *out, const cJSON *spread)
+{
+    markdown_add_rate(out, markdown_number(spread, "median"));
+    buf_add(out, " (");
+    markdown_add_rate(out, markdown_number(spread, "p5"));
+    buf_add(out, " to ");
+    markdown_add_rate(out, markdown_number(spread, "p95"));
+    buf_add(out, ")");
+}
+
+static void history_section(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    buf_add(out, "## History\n\nMiB/s: median (5th to 95th percentile).\n\n"
+                 "| database | type | n | data | to the device | compression |\n"
+                 "|---|---|---:|---|---|---:|\n");
+    cJSON_ArrayForEach(row, rows)
+    {
+        double ratio = markdown_number(row, "ratio");
+        buf_add(out, "| ");
+        markdown_add_text(out, markdown_text(row, "database"));
+        buf_add(out, " | ");
+        markdown_add_text(out, markdown_text(row, "type"));
+        buf_add(out, " | ");
+        markdown_add_count(out, markdown_number(row, "n"));
+        buf_add(out, " | ");
+        add_spread(out, json_member(row, "logical_mib_s"));
+        buf_add(out, " | ");
+        add_spread(out, json_member(row, "device_mib_s"));
+        buf_add(out, " | ");
+        markdown_add_ratio(out, ratio, ratio);
+        buf_add(out, " |\n");
+    }
+    buf_add(out, "\n");
+}
+
+/* --- confirmation ---------------------------------------------------------------------------- */
+
+static void confirmation_section(struct buf *out, const cJSON *confirmation)
+{
+    double ratio = markdown_number(confirmation, "ratio");
+    buf_add(out, "## Confirmation\n\nAgain on ");
+    markdown_add_text(out, markdown_text(confirmation, "target"));
+    buf_add(out, ": ");
+    markdown_add_ratio(out, ratio, ratio);
+    buf_add(out, " times as fast as the default there (");
+    add_interval(out, confirmation);
+    buf_add(out, "), verdict ");
+    markdown_add_text(out, markdown_text(confirmation, "verdict"));
+    buf_add(out, ".\n\n");
+}
+
+/* --- which of them ---------------------------------------------------------------------------- */
+
+static const struct {
+    const char *member;
+    void (*verdict)(struct buf *, const cJSON *); /* NULL: it has no say in the first line */
+    void (*section)(struct buf *, const cJSON *);
+} parts[] = {
+    {"overhead", overhead_verdict, overhead_section},
+    {"bottleneck", bottleneck_verdict, bottleneck_section},
+    {"history", history_verdict, history_section},
+    {"confirmation", NULL, confirmation_section},
+};
+
+static bool is_filled(const cJSON *member)
+{
+    return cJSON_IsObject(member) || cJSON_GetArraySize(member) > 0;
+}
+
+bool markdown_kind_verdict(struct buf *out, const cJSON *report)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const cJSON *member = json_member(report, parts[i].member);
+        if (!parts[i].verdict || !is_filled(member))
+            continue;
+        parts[i].verdict(out, member);
+        return true;
+    }
+    return false;
+}
+
+void markdown_kind_sections(struct buf *out, const cJSON *report)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const cJSON *member = json_member(report, parts[i].member);
+        if (is_filled(member))
+            parts[i].section(out, member);
+    }
+}
