@@ -163,7 +163,8 @@ static void set_options(struct mssql *session)
         "SET IMPLICIT_TRANSACTIONS OFF",
     };
     for (size_t i = 0; i < JSON_COUNT(options); i++) {
-        struct err ignored; /* messages are read by number, and autocommit is the driver's default */
+        struct err
+            ignored; /* messages are read by number, and autocommit is the driver's default */
         (void)(mssql_execute(session, options[i], NULL, NULL, &ignored) < 0);
     }
 }
@@ -288,8 +289,8 @@ void run_warn(struct run *run, const char *format, ...)
 
 void run_add_trial(struct run *run, struct trial *trial)
 {
-    run->trials = mem_grow(run->trials, &run->trial_capacity, run->trial_count + 1,
-                           sizeof *run->trials);
+    run->trials =
+        mem_grow(run->trials, &run->trial_capacity, run->trial_count + 1, sizeof *run->trials);
     run->trials[run->trial_count++] = *trial;
     *trial = (struct trial){0};
 }
