@@ -300,14 +300,12 @@ bool pool_current(struct pool *pool, const char *id, struct job_current *out)
 {
     lock_take(&pool->lock);
     struct worker *worker = hold_locked(pool, id);
-    if (worker) {
-        out->arm = atomic_load(&worker->run->current_arm);
-        out->percent = atomic_load(&worker->run->current_percent);
-        worker->holders--;
-        wait_wake_all(&pool->released);
-    }
     lock_drop(&pool->lock);
-    return worker != NULL;
+    if (!worker)
+        return false;
+    *out = run_get_current(worker->run);
+    release(pool, worker);
+    return true;
 }
 
 static enum run_stop over(const struct run *run, int64_t now_ms, int64_t mono_ns)

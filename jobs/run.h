@@ -46,12 +46,11 @@ struct run {
     int64_t closes_at;   /* wall ms at which the window closes; 0: it does not */
     atomic_int stop;     /* enum run_stop */
     atomic_bool measuring;      /* the statement of a trial runs, which run_stop may cancel */
-    atomic_int current_arm;     /* -1: no trial runs */
     atomic_int current_percent; /* of the running trial, -1 unknown */
     struct wait stopped;        /* signalled under lock when stop changes */
-    struct lock lock;           /* guards the next member */
-    struct mssql *
-        session GUARDED_BY(lock); /* the worker reads it without; only the worker sets it */
+    struct lock lock;           /* guards the two below */
+    struct job_current current; /* but for its percent */
+    struct mssql *session;      /* the worker reads it without; only the worker sets it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on
@@ -69,6 +68,10 @@ void run_nudge(struct run *run);
 
 /* ERR_CANCELLED when the run is asked to stop. */
 MUST_CHECK int run_go_on(struct run *run, struct err *err);
+
+/* Which trial runs now (arm -1: none); any thread may ask. */
+void run_set_current(struct run *run, int arm);
+struct job_current run_get_current(struct run *run);
 
 /* Waits, at most until the run is asked to stop (ERR_CANCELLED then). */
 MUST_CHECK int run_pause(struct run *run, int64_t ms, struct err *err);

@@ -42,7 +42,7 @@ static int check_target(struct run *run, const cJSON *target, int64_t trials, st
     cJSON_AddItemToObject(probe, "target", cJSON_Duplicate(json_member(target, "name"), false));
     cJSON_AddStringToObject(probe, "database", "");
     cJSON *list = cJSON_CreateArray();
-    cJSON_AddItemReferenceToArray(list, (cJSON *)(uintptr_t)target);
+    cJSON_AddItemToArray(list, cJSON_Duplicate(target, true));
     int rc = 0;
     if (!backup_settings_read(probe, list, NULL, &settings))
         rc = err_set(err, ERR_STORE, 0, "a target of the stored definition cannot be read");
