@@ -264,7 +264,7 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
 }
 
 /* libmicrohttpd logs each failed accept when files run out; one line a second tells as much. */
-static void on_log(void *cls, const char *format, va_list args)
+static void PRINTF_LIKE(2, 0) on_log(void *cls, const char *format, va_list args)
 {
     static _Atomic int64_t last_ns;
     char text[256];
@@ -274,6 +274,7 @@ static void on_log(void *cls, const char *format, va_list args)
         return;
     atomic_store(&last_ns, now_ns);
     (void)vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
     log_event(LOG_LEVEL_WARN, "http_library", "says=%s", log_quote(text));
 }
 

@@ -212,7 +212,7 @@ bool req_answer_etag(struct req *req, const char *etag)
     req->answer.has_etag = true;
     if (!known || !etag_in(known, etag, true))
         return false;
-    req_answer_empty(req, 304);
+    req->answer.status = 304; /* the body stays, for its length: libmicrohttpd does not send it */
     return true;
 }
 

@@ -106,6 +106,7 @@ struct reply client_read(struct client *client, bool with_body)
         reply_fini(&reply);
         return client_read(client, with_body);
     }
+    with_body = with_body && reply.status != 204 && reply.status != 304;
     size_t length = with_body ? strtoul(reply_header(&reply, "Content-Length"), NULL, 10) : 0;
     while (client->length < length)
         assert_true(more(client));

@@ -2,9 +2,11 @@
 #include "server/mem.h"
 #include "tests/store_kit.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -66,6 +68,35 @@ char *http_kit_submit(struct http_kit *kit)
     char *id = json_text_of(reply.body, "id");
     reply_fini(&reply);
     return id;
+}
+
+void http_kit_speak(int port, const struct line *lines, size_t count)
+{
+    struct client client = client_open(port); /* one connection for all: keep-alive */
+    for (size_t i = 0; i < count; i++) {
+        const struct line *line = &lines[i];
+        struct reply reply =
+            client_call(&client, line->method, line->target, line->headers, line->body);
+        if (reply.status != line->status || (line->holds && !strstr(reply.body, line->holds)))
+            fail_msg("%s %s: %d\n%s", line->method, line->target, reply.status, reply.body);
+        assert_string_not_equal(reply_header(&reply, "X-Request-Id"), "");
+        reply_fini(&reply);
+    }
+    client_close(&client);
+}
+
+struct client http_kit_hold(struct http_kit *kit, const char *id, int seconds)
+{
+    struct client client = client_open(kit->port);
+    char *request = mem_format("GET /v1/jobs/%s HTTP/1.1\r\nHost: localhost\r\n"
+                               "Prefer: respond-async, wait=%d\r\n\r\n",
+                               id, seconds);
+    int before = fake_jobs_watchers(kit->jobs);
+    client_send(&client, request);
+    while (fake_jobs_watchers(kit->jobs) == before)
+        (void)sched_yield();
+    free(request);
+    return client;
 }
 
 char *json_text_of(const char *text, const char *member)

@@ -27,6 +27,23 @@ int http_kit_tear_down(void **state);
 /* POSTs a job for sql01 and returns its id; the caller frees it. */
 char *http_kit_submit(struct http_kit *kit);
 
+/* Sends GET /v1/jobs/{id} with Prefer: wait and returns once the service holds it. */
+struct client http_kit_hold(struct http_kit *kit, const char *id, int seconds);
+
+/* One line of a transcript. */
+struct line {
+    const char *method;
+    const char *target;
+    const char *headers; /* or NULL */
+    const char *body;    /* or NULL */
+    int status;
+    const char *holds; /* a piece of the body, or NULL */
+};
+
+/* Says all lines on one connection and fails the test at the first answer that differs. */
+void http_kit_speak(int port, const struct line *lines, size_t count);
+#define SPEAK(port, lines) http_kit_speak(port, lines, sizeof lines / sizeof lines[0])
+
 /* The text of a member of a JSON text, NULL when there is none; the caller frees it. */
 char *json_text_of(const char *text, const char *member);
 
