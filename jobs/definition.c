@@ -1,8 +1,8 @@
 #include "jobs/definition.h"
 #include "jobs/kind.h"
+#include "jobs/member.h"
 #include "server/clock.h"
 #include "server/ids.h"
-#include "jobs/member.h"
 #include "server/limits.h"
 
 #include <math.h>
@@ -83,7 +83,8 @@ static void check_notify(const cJSON *notify, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *name;
-    cJSON_ArrayForEach(name, notify) {
+    cJSON_ArrayForEach(name, notify)
+    {
         const char *at = json_pointer_index("/notify", index++);
         if (!cJSON_IsString(name) || !instance_name_is_valid(name->valuestring))
             json_fault_add(faults, at, "must be the name of a webhook");
@@ -113,18 +114,17 @@ static void check_times(const struct definition *out, struct json_faults *faults
 
 static void set_defaults(struct raw *raw)
 {
-    *raw = (struct raw){
-        .seed = -1,
-        .definition = {
-            .design = {.repetitions = 5,
-                       .warmups = 1,
-                       .confidence = 0.95,
-                       .tolerance = 0.02,
-                       .max_repetitions = -1},
-            .limits = {-1, -1, -1, -1, -1},
-            .assume_free_mib = -1,
-            .priority = 5,
-        }};
+    *raw = (struct raw){.seed = -1,
+                        .definition = {
+                            .design = {.repetitions = 5,
+                                       .warmups = 1,
+                                       .confidence = 0.95,
+                                       .tolerance = 0.02,
+                                       .max_repetitions = -1},
+                            .limits = {-1, -1, -1, -1, -1},
+                            .assume_free_mib = -1,
+                            .priority = 5,
+                        }};
 }
 
 int definition_read(const cJSON *tree, struct definition *out, struct json_faults *faults)
@@ -175,8 +175,10 @@ cJSON *definition_to_json(const struct definition *definition)
     cJSON_AddItemToObject(limits, "buffer_memory_mib",
                           member_number_or_null(definition->limits.buffer_memory_mib));
     cJSON_AddItemToObject(limits, "read_mib", member_number_or_null(definition->limits.read_mib));
-    cJSON_AddItemToObject(limits, "written_mib", member_number_or_null(definition->limits.written_mib));
-    cJSON_AddItemToObject(tree, "assume_free_mib", member_number_or_null(definition->assume_free_mib));
+    cJSON_AddItemToObject(limits, "written_mib",
+                          member_number_or_null(definition->limits.written_mib));
+    cJSON_AddItemToObject(tree, "assume_free_mib",
+                          member_number_or_null(definition->assume_free_mib));
     cJSON_AddNumberToObject(tree, "priority", (double)definition->priority);
     cJSON_AddItemToObject(tree, "not_before", member_time_or_null(definition->not_before));
     cJSON_AddItemToObject(tree, "deadline", member_time_or_null(definition->deadline));

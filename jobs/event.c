@@ -61,18 +61,19 @@ static const cJSON *notify_list(const struct job_row *job, cJSON **out_tree)
     return json_member(*out_tree, "notify");
 }
 
-static int write_row(struct db *db, const char *webhook, const char *event, const char *job,
-                     const char *payload, int64_t now_ms, struct err *err)
+/* One outbox row like `model`, for this webhook. */
+static int write_row(struct db *db, const char *webhook, const struct delivery_row *model,
+                     struct err *err)
 {
     char id[IDS_TEXT_SIZE];
     struct delivery_row row = {.id = mem_copy(ids_new(id)),
                                .webhook = mem_copy(webhook),
-                               .event = mem_copy(event),
-                               .job = mem_copy(job),
-                               .payload = mem_copy(payload),
+                               .event = mem_copy(model->event),
+                               .job = mem_copy(model->job),
+                               .payload = mem_copy(model->payload),
                                .state = mem_copy("pending"),
-                               .next_at = now_ms,
-                               .created_at = now_ms};
+                               .next_at = model->created_at,
+                               .created_at = model->created_at};
     int rc = store_delivery_insert(db, &row, err);
     delivery_row_fini(&row);
     return rc;
@@ -97,20 +98,21 @@ int event_write(struct db *db, const char *event, const struct job_row *job, con
     struct webhook_row *rows = NULL;
     size_t count = 0;
     cJSON *definition = NULL;
-    char *payload = NULL;
+    struct delivery_row model = {
+        .event = mem_copy(event), .job = mem_copy(job->id), .created_at = now_ms};
     int rc = store_webhook_list(db, &page, &rows, &count, err);
     const cJSON *notify = notify_list(job, &definition);
     for (size_t i = 0; i < count && rc == 0; i++) {
         if (!row_wants(&rows[i], event, notify))
             continue;
-        if (!payload)
-            payload = payload_text(event, job, report, now_ms);
-        rc = write_row(db, rows[i].name, event, job->id, payload, now_ms, err);
+        if (!model.payload)
+            model.payload = payload_text(event, job, report, now_ms);
+        rc = write_row(db, rows[i].name, &model, err);
     }
     for (size_t i = 0; i < count; i++)
         webhook_row_fini(&rows[i]);
     free(rows);
-    free(payload);
+    delivery_row_fini(&model);
     cJSON_Delete(definition);
     return rc;
 }

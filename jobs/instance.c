@@ -77,7 +77,8 @@ static void check_texts(const cJSON *array, const char *pointer, size_t max,
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, array) {
+    cJSON_ArrayForEach(item, array)
+    {
         const char *at = json_pointer_index(pointer, index++);
         if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > max)
             json_fault_add(faults, at, "must be a text of 1 to %zu characters", max);
@@ -89,7 +90,8 @@ static void check_paths(const cJSON *paths, struct json_faults *faults)
     check_texts(paths, "/allow/paths", 259, faults);
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, paths) {
+    cJSON_ArrayForEach(item, paths)
+    {
         const char *at = json_pointer_index("/allow/paths", index++);
         if (!cJSON_IsString(item) || strcmp(item->valuestring, "NUL") == 0)
             continue;
@@ -107,7 +109,8 @@ static void check_flags(const cJSON *flags, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, flags) {
+    cJSON_ArrayForEach(item, flags)
+    {
         const char *at = json_pointer_index("/allow/trace_flags", index++);
         if (!cJSON_IsNumber(item) || item->valuedouble < 1 || item->valuedouble > 32767 ||
             item->valuedouble != (double)(int)item->valuedouble)
@@ -119,8 +122,8 @@ static void check_flags(const cJSON *flags, struct json_faults *faults)
 static bool is_time_of_day(const char *text)
 {
     return strlen(text) == 5 && text[0] >= '0' && text[0] <= '2' && text[1] >= '0' &&
-           text[1] <= '9' && (text[0] < '2' || text[1] < '4') && text[2] == ':' &&
-           text[3] >= '0' && text[3] <= '5' && text[4] >= '0' && text[4] <= '9';
+           text[1] <= '9' && (text[0] < '2' || text[1] < '4') && text[2] == ':' && text[3] >= '0' &&
+           text[3] <= '5' && text[4] >= '0' && text[4] <= '9';
 }
 
 static void check_window(const cJSON *window, const char *pointer, struct json_faults *faults)
@@ -135,7 +138,8 @@ static void check_window(const cJSON *window, const char *pointer, struct json_f
     const char *days_at = json_pointer(pointer, "days");
     size_t index = 0;
     const cJSON *day;
-    cJSON_ArrayForEach(day, json_member(window, "days")) {
+    cJSON_ArrayForEach(day, json_member(window, "days"))
+    {
         bool known = false;
         for (size_t i = 0; i < 7; i++)
             known |= cJSON_IsString(day) && strcmp(day->valuestring, days[i]) == 0;
@@ -146,7 +150,8 @@ static void check_window(const cJSON *window, const char *pointer, struct json_f
     }
     for (size_t i = 0; i < 2; i++)
         if (!is_time_of_day(json_member(window, times[i])->valuestring))
-            json_fault_add(faults, json_pointer(pointer, times[i]), "must be HH:MM, 00:00 to 23:59");
+            json_fault_add(faults, json_pointer(pointer, times[i]),
+                           "must be HH:MM, 00:00 to 23:59");
 }
 
 static void check_windows(const cJSON *windows, struct json_faults *faults)
@@ -174,7 +179,8 @@ static void check_together(const struct instance *instance, struct json_faults *
     if (!instance->custom_login != !instance->custom_password)
         json_fault_add(faults, "/custom_login", "goes together with custom_password");
     if (instance->host && strpbrk(instance->host, " \t;{}=\\/"))
-        json_fault_add(faults, "/host", "must be a host name or an address, without port or instance");
+        json_fault_add(faults, "/host",
+                       "must be a host name or an address, without port or instance");
 }
 
 /* Reads and checks everything but the references to secrets. */

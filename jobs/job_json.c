@@ -24,6 +24,7 @@ static cJSON *current_to_json(const struct job_current *current)
         return cJSON_CreateNull();
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddStringToObject(tree, "arm", arm_name(current->arm, name));
+    cJSON_AddStringToObject(tree, "label", current->label);
     cJSON_AddItemToObject(tree, "percent", member_number_or_null(current->percent));
     return tree;
 }
@@ -62,9 +63,8 @@ cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
     cJSON_AddItemToObject(tree, "finished_at", member_time_or_null(row->finished_at));
     cJSON_AddItemToObject(tree, "retry_at", member_time_or_null(row->retry_at));
     cJSON_AddItemToObject(tree, "requested_by", json_text(row->requested_by));
-    cJSON_AddItemToObject(
-        tree, "labels",
-        member_copy_or(json_member(definition, "labels"), cJSON_CreateObject()));
+    cJSON_AddItemToObject(tree, "labels",
+                          member_copy_or(json_member(definition, "labels"), cJSON_CreateObject()));
     cJSON_AddItemToObject(tree, "retry_of", json_text(row->retry_of));
     cJSON_AddItemToObject(tree, "definition", definition);
     cJSON_AddItemToObject(tree, "summary", json_text(row->summary));

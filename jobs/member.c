@@ -8,7 +8,8 @@ void member_check_labels(const cJSON *labels, struct json_faults *faults)
 {
     int count = 0;
     const cJSON *label;
-    cJSON_ArrayForEach(label, labels) {
+    cJSON_ArrayForEach(label, labels)
+    {
         count++;
         if (!cJSON_IsString(label) || strlen(label->valuestring) > LIMIT_LABEL_CHARS)
             json_fault_add(faults, json_pointer("/labels", label->string),

@@ -18,12 +18,12 @@ struct worker {
     bool started;
     struct wait wake;
     /* all guarded by pool->lock; row and closes_at until the worker has taken them */
-    bool busy;           /* from pool_give until the job is settled */
-    bool given;          /* row and closes_at wait to be taken */
+    bool busy;  /* from pool_give until the job is settled */
+    bool given; /* row and closes_at wait to be taken */
     struct job_row row;
     int64_t closes_at;
-    struct run *run;     /* while it runs */
-    int holders;         /* others that use run just now */
+    struct run *run; /* while it runs */
+    int holders;     /* others that use run just now */
 };
 
 struct pool {
@@ -300,14 +300,12 @@ bool pool_current(struct pool *pool, const char *id, struct job_current *out)
 {
     lock_take(&pool->lock);
     struct worker *worker = hold_locked(pool, id);
-    if (worker) {
-        out->arm = atomic_load(&worker->run->current_arm);
-        out->percent = atomic_load(&worker->run->current_percent);
-        worker->holders--;
-        wait_wake_all(&pool->released);
-    }
     lock_drop(&pool->lock);
-    return worker != NULL;
+    if (!worker)
+        return false;
+    *out = run_get_current(worker->run);
+    release(pool, worker);
+    return true;
 }
 
 static enum run_stop over(const struct run *run, int64_t now_ms, int64_t mono_ns)

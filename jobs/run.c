@@ -55,7 +55,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     run->warnings = BUF_WITH_MAX(64 << 10);
     atomic_init(&run->stop, RUN_GO);
     atomic_init(&run->measuring, false);
-    atomic_init(&run->current_arm, -1);
+    run->current.arm = -1;
     atomic_init(&run->current_percent, -1);
     lock_init(&run->lock);
     wait_init(&run->stopped);
@@ -107,6 +107,25 @@ void run_nudge(struct run *run)
     lock_drop(&run->lock);
 }
 
+void run_set_current(struct run *run, int arm)
+{
+    const char *label = arm >= 0 ? run->plan.arms[arm].label : "";
+    lock_take(&run->lock);
+    run->current.arm = arm;
+    (void)snprintf(run->current.label, sizeof run->current.label, "%s", label);
+    lock_drop(&run->lock);
+    atomic_store(&run->current_percent, -1);
+}
+
+struct job_current run_get_current(struct run *run)
+{
+    lock_take(&run->lock);
+    struct job_current current = run->current;
+    lock_drop(&run->lock);
+    current.percent = atomic_load(&run->current_percent);
+    return current;
+}
+
 int run_pause(struct run *run, int64_t ms, struct err *err)
 {
     int64_t until = clock_mono_ns() + ms * 1000000;
@@ -130,7 +149,7 @@ int run_go_on(struct run *run, struct err *err)
 }
 
 /* Only the worker sets the session, so the worker may look without the lock. */
-struct mssql *run_session(struct run *run) LOCK_ATTRIBUTE(no_thread_safety_analysis)
+struct mssql *run_session(struct run *run)
 {
     return run->session;
 }
@@ -163,7 +182,8 @@ static void set_options(struct mssql *session)
         "SET IMPLICIT_TRANSACTIONS OFF",
     };
     for (size_t i = 0; i < JSON_COUNT(options); i++) {
-        struct err ignored; /* messages are read by number, and autocommit is the driver's default */
+        struct err
+            ignored; /* messages are read by number, and autocommit is the driver's default */
         (void)(mssql_execute(session, options[i], NULL, NULL, &ignored) < 0);
     }
 }
@@ -180,6 +200,9 @@ int run_connect(struct run *run, struct err *err)
     char app_name[64];
     memcpy(app_name, "sweetspot ", sizeof "sweetspot ");
     memcpy(app_name + strlen("sweetspot "), run->row.id, strlen(run->row.id) + 1);
+    const char *driver = run->parts->config->odbc_driver;
+    if (!*driver)
+        driver = mssql_default_driver();
     struct mssql_target target = {.host = instance->host,
                                   .port = (int)instance->port,
                                   .login = instance->login,
@@ -188,7 +211,7 @@ int run_connect(struct run *run, struct err *err)
                                   .ca_file = instance->ca_file,
                                   .verify_host = instance->verify_host,
                                   .app_name = app_name,
-                                  .driver = run->parts->config->odbc_driver};
+                                  .driver = driver};
     struct mssql *session = NULL;
     int rc = mssql_open(&target, &session, err);
     secrets_free(password);
@@ -288,8 +311,8 @@ void run_warn(struct run *run, const char *format, ...)
 
 void run_add_trial(struct run *run, struct trial *trial)
 {
-    run->trials = mem_grow(run->trials, &run->trial_capacity, run->trial_count + 1,
-                           sizeof *run->trials);
+    run->trials =
+        mem_grow(run->trials, &run->trial_capacity, run->trial_count + 1, sizeof *run->trials);
     run->trials[run->trial_count++] = *trial;
     *trial = (struct trial){0};
 }

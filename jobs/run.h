@@ -23,8 +23,8 @@ enum run_stop {
 
 struct run {
     const struct jobs_parts *parts;
-    struct job_row row;           /* our copy; the store's is updated from it */
-    cJSON *tree;                  /* the stored definition, which `definition` borrows from */
+    struct job_row row; /* our copy; the store's is updated from it */
+    cJSON *tree;        /* the stored definition, which `definition` borrows from */
     struct definition definition;
     struct instance instance;
     struct limits limits; /* the tighter of job and instance */
@@ -33,24 +33,24 @@ struct run {
     size_t trial_count;
     size_t trial_capacity;
     int64_t next_seq;
-    bool *dropped;        /* per arm: failed, so its further trials are left out */
-    double failed_memory; /* buffer memory that ran out; INFINITY while none did */
+    bool *dropped;         /* per arm: failed, so its further trials are left out */
+    double failed_memory;  /* buffer memory that ran out; INFINITY while none did */
     int64_t bytes_read;    /* by all trials of this job */
     int64_t bytes_written; /* to files */
     struct probe probe;
-    bool connected;        /* a login succeeded */
-    bool no_history;       /* msdb cannot be read */
+    bool connected;      /* a login succeeded */
+    bool no_history;     /* msdb cannot be read */
     struct buf warnings; /* one line each, for the report */
-    int64_t stop_at_ns; /* clock_mono_ns() of limits.minutes; set once before the run is shared */
+    int64_t stop_at_ns;  /* clock_mono_ns() of limits.minutes; set once before the run is shared */
     int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
-    int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
-    atomic_int stop;    /* enum run_stop */
-    atomic_bool measuring; /* the statement of a trial runs, which run_stop may cancel */
-    atomic_int current_arm;     /* -1: no trial runs */
+    int64_t closes_at;   /* wall ms at which the window closes; 0: it does not */
+    atomic_int stop;     /* enum run_stop */
+    atomic_bool measuring;      /* the statement of a trial runs, which run_stop may cancel */
     atomic_int current_percent; /* of the running trial, -1 unknown */
-    struct wait stopped;                    /* signalled under lock when stop changes */
-    struct lock lock;                       /* guards the next member */
-    struct mssql *session GUARDED_BY(lock); /* the worker reads it without; only the worker sets it */
+    struct wait stopped;        /* signalled under lock when stop changes */
+    struct lock lock;           /* guards the two below */
+    struct job_current current; /* but for its percent */
+    struct mssql *session;      /* the worker reads it without; only the worker sets it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on
@@ -68,6 +68,10 @@ void run_nudge(struct run *run);
 
 /* ERR_CANCELLED when the run is asked to stop. */
 MUST_CHECK int run_go_on(struct run *run, struct err *err);
+
+/* Which trial runs now (arm -1: none); any thread may ask. */
+void run_set_current(struct run *run, int arm);
+struct job_current run_get_current(struct run *run);
 
 /* Waits, at most until the run is asked to stop (ERR_CANCELLED then). */
 MUST_CHECK int run_pause(struct run *run, int64_t ms, struct err *err);

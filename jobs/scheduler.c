@@ -50,9 +50,8 @@ static int take_lanes(struct scene *scene, struct err *err)
         if (load(scene->db, scene->running[i].instance, &instance, &held, err) < 0)
             return -1;
         const cJSON *lane;
-        cJSON_ArrayForEach(lane, instance.lanes)
-            if (!json_member(scene->lanes, lane->valuestring))
-                cJSON_AddTrueToObject(scene->lanes, lane->valuestring);
+        cJSON_ArrayForEach(lane, instance.lanes) if (!json_member(scene->lanes, lane->valuestring))
+            cJSON_AddTrueToObject(scene->lanes, lane->valuestring);
         instance_fini(&instance);
     }
     return 0;
@@ -69,9 +68,8 @@ static bool instance_is_busy(const struct scene *scene, const char *name)
 static bool lane_is_busy(const struct scene *scene, const struct instance *instance)
 {
     const cJSON *lane;
-    cJSON_ArrayForEach(lane, instance->lanes)
-        if (json_member(scene->lanes, lane->valuestring))
-            return true;
+    cJSON_ArrayForEach(
+        lane, instance->lanes) if (json_member(scene->lanes, lane->valuestring)) return true;
     return false;
 }
 
@@ -152,8 +150,8 @@ static int try_heads(struct scene *scene, struct claim *claim, struct job_row *h
         if (claim->found && !reason && strcmp(claim->row.id, heads[i].id) == 0 &&
             heads[i].exclusive)
             reason = "instance_busy"; /* for the others behind it */
-        if (reason && store_job_mark_waiting(scene->db, heads[i].instance, reason, MARK_LIMIT,
-                                             err) < 0)
+        if (reason &&
+            store_job_mark_waiting(scene->db, heads[i].instance, reason, MARK_LIMIT, err) < 0)
             return -1;
     }
     return 0;

@@ -72,8 +72,9 @@ struct harness *harness_start(const char *scenario)
 
 void harness_stop(struct harness *harness)
 {
-    static const char *const files[] = {"sweetspot.db",      "sweetspot.db-wal", "sweetspot.db-shm",
-                                        "sweetspot.db.lock", "key",              "freetds.conf"};
+    static const char *const files[] = {
+        "sweetspot.db", "sweetspot.db-wal", "sweetspot.db-shm", "sweetspot.db.lock",
+        "key",          "freetds.conf"};
     if (!harness)
         return;
     harness_stop_daemon(harness);
@@ -147,8 +148,7 @@ cJSON *harness_wait(struct harness *harness, const char *id)
     cJSON *job = NULL;
     do {
         cJSON_Delete(job);
-        struct reply reply =
-            call(harness_port(harness), "GET", target, "Prefer: wait=5\r\n", NULL);
+        struct reply reply = call(harness_port(harness), "GET", target, "Prefer: wait=5\r\n", NULL);
         assert_int_equal(reply.status, 200);
         job = cJSON_Parse(reply.body);
         reply_fini(&reply);

@@ -36,9 +36,9 @@ static void a_sweep_finds_the_sweet_spot(void **state)
     (void)state;
     struct harness *house = harness_start(NULL);
     harness_register(house, NULL);
-    char *id = harness_submit(
-        house, SWEEP("'buffercount':['default',7,25,50,75,100,150,200,300,600]",
-                     ",'design':{'seed':42}"));
+    char *id =
+        harness_submit(house, SWEEP("'buffercount':['default',7,25,50,75,100,150,200,300,600]",
+                                    ",'design':{'seed':42}"));
     cJSON *job = harness_wait(house, id);
     assert_string_equal(text_at(job, "state"), "succeeded");
     assert_string_equal(text_at(job, "cleanup"), "none");
@@ -96,10 +96,9 @@ static void files_are_fresh_for_each_trial_and_gone_afterwards(void **state)
     struct harness *house = harness_start(NULL);
     harness_register(house, "'allow':{'paths':['/var/opt/mssql/backup']},"
                             "'limits':{'min_free_disk_mib':1}");
-    char *id = harness_submit(
-        house, SWEEP("'buffercount':['default',50],'files':[1,3],'targets':"
-                     "[{'name':'disk','paths':['/var/opt/mssql/backup']}]",
-                     ",'design':{'repetitions':2,'warmups':1}"));
+    char *id = harness_submit(house, SWEEP("'buffercount':['default',50],'files':[1,3],'targets':"
+                                           "[{'name':'disk','paths':['/var/opt/mssql/backup']}]",
+                                           ",'design':{'repetitions':2,'warmups':1}"));
     cJSON *job = harness_wait(house, id);
     assert_string_equal(text_at(job, "state"), "succeeded");
     assert_string_equal(text_at(job, "cleanup"), "done");
@@ -176,10 +175,10 @@ static void a_running_job_goes_on_from_its_stored_trials(void **state)
     struct harness *house = harness_start(NULL);
     char error[SIM_ERROR_SIZE];
     harness_register(house, NULL);
-    assert_int_equal(
-        sim_fault(house->sim, "{'do':'hold_backup','at_percent':40,'nth':4}", error), 0);
-    char *id = harness_submit(
-        house, SWEEP("'buffercount':['default',50]", ",'design':{'repetitions':3}"));
+    assert_int_equal(sim_fault(house->sim, "{'do':'hold_backup','at_percent':40,'nth':4}", error),
+                     0);
+    char *id =
+        harness_submit(house, SWEEP("'buffercount':['default',50]", ",'design':{'repetitions':3}"));
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
     harness_stop_daemon(house);
     sim_fault_clear(house->sim);
@@ -189,8 +188,8 @@ static void a_running_job_goes_on_from_its_stored_trials(void **state)
     cJSON *trials = trials_of(house, id);
     int ok = 0;
     const cJSON *trial;
-    cJSON_ArrayForEach(trial, at(trials, "items"))
-        ok += strcmp(text_at(trial, "status"), "ok") == 0;
+    cJSON_ArrayForEach(trial, at(trials, "items")) ok +=
+        strcmp(text_at(trial, "status"), "ok") == 0;
     assert_int_equal(ok, 8);
     cJSON_Delete(trials);
     cJSON_Delete(job);
