@@ -25,8 +25,8 @@
 #define CONNECTION_BYTES 32768u /* headers of 32 kB are enough; more is 431 */
 #define IDLE_S 300u             /* a backstop only: the deadlines below come first */
 #define REQUEST_MS 30000        /* a request that takes longer to arrive is a slow attack */
-#define SEND_NS (120ll * 1000000000) /* an answer that nobody reads */
-#define STOP_NS (5ll * 1000000000)   /* how long http_stop waits for answers to be read */
+#define SEND_NS (120LL * 1000000000) /* an answer that nobody reads */
+#define STOP_NS (5LL * 1000000000)   /* how long http_stop waits for answers to be read */
 
 /* A connection, from accept to close. The deadline runs while the client has the word (a request
  * comes, an answer is read), never while we have it. libmicrohttpd's own time-out counts silence

@@ -4,13 +4,11 @@
 #include "api/job_view.h"
 #include "api/waiting.h"
 #include "server/clock.h"
+#include "server/hash.h"
 #include "server/ids.h"
 #include "server/limits.h"
 #include "server/mem.h"
 
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,19 +60,14 @@ static bool key_is_valid(const char *key)
     return length >= 1 && length <= KEY_MAX;
 }
 
-/* The same body gives the same text, whatever its blanks: hex SHA-256 of what cJSON prints. The
- * caller frees it. */
+/* The same body gives the same text, whatever its blanks. The caller frees it. */
 static char *fingerprint_of(const cJSON *body)
 {
-    unsigned char digest[32];
+    char hex[HASH_HEX_SIZE];
     char *text = json_print(body);
-    char *hex = mem_alloc(sizeof digest * 2 + 1, 1);
-    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text, strlen(text), digest) < 0)
-        abort(); /* no SHA-256: the library is broken, and with it every promise of ours */
-    for (size_t i = 0; i < sizeof digest; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    hash_hex(text, hex);
     free(text);
-    return hex;
+    return mem_copy(hex);
 }
 
 static void submission_cleanup(void *submission)
@@ -155,7 +148,8 @@ static int look_work(struct db *db, void *arg, struct err *err)
         found = -1;
     free(job);
     /* one that has lived its days is forgotten by the next write, which then takes it anew */
-    look->known = found == 1 && clock_wall_ms() - look->row.created_at < KEY_LIFE_MS;
+    look->known =
+        found == 1 && look->fingerprint && clock_wall_ms() - look->row.created_at < KEY_LIFE_MS;
     return found < 0 ? -1 : 0;
 }
 
@@ -166,7 +160,7 @@ static bool post_replayed(struct req *req, struct submission *submission)
     struct err err;
     struct key_look look = {.key = submission->key};
     bool answered = true;
-    if (!submission->key)
+    if (!submission->key || !submission->fingerprint)
         return false;
     if (store_read(req->parts->store, look_work, &look, &err) < 0) {
         problem_err(req, &err);

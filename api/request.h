@@ -91,6 +91,8 @@ void req_free(struct req *req);
 
 /* Zeroed; lives as long as the request. */
 void *req_alloc(struct req *req, size_t size);
+/* The same, filled with the first length bytes of text and a NUL. */
+char *req_copy(struct req *req, const char *text, size_t length);
 /* Runs cleanup(what) when the request ends, the latest first. */
 void req_defer(struct req *req, req_cleanup *cleanup, void *what);
 

@@ -101,7 +101,8 @@ struct reply client_read(struct client *client, bool with_body)
         if (!more(client))
             return reply;
     reply.head = take(client, (size_t)(end - client->bytes) + 4);
-    assert_int_equal(sscanf(reply.head, "HTTP/1.1 %d ", &reply.status), 1);
+    assert_int_equal(strncmp(reply.head, "HTTP/1.1 ", 9), 0);
+    reply.status = (int)strtol(reply.head + 9, NULL, 10);
     if (reply.status == 100) {
         reply_fini(&reply);
         return client_read(client, with_body);

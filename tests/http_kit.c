@@ -110,7 +110,7 @@ char *json_text_of(const char *text, const char *member)
 {
     cJSON *tree = cJSON_Parse(text);
     const cJSON *value = tree ? json_member(tree, member) : NULL;
-    char *copy = cJSON_IsString(value) ? mem_copy(value->valuestring) : NULL;
+    char *copy = value && cJSON_IsString(value) ? mem_copy(value->valuestring) : NULL;
     cJSON_Delete(tree);
     return copy;
 }

@@ -43,7 +43,7 @@ struct line {
 
 /* Says all lines on one connection and fails the test at the first answer that differs. */
 void http_kit_speak(int port, const struct line *lines, size_t count);
-#define SPEAK(port, lines) http_kit_speak(port, lines, sizeof lines / sizeof lines[0])
+#define SPEAK(port, lines) http_kit_speak((port), (lines), sizeof(lines) / sizeof((lines)[0]))
 
 /* The text of a member of a JSON text, NULL when there is none; the caller frees it. */
 char *json_text_of(const char *text, const char *member);

@@ -90,7 +90,7 @@ static void a_moved_moment_passes_once_and_a_cleared_one_never(void **state)
     (void)state;
     struct seen *seen = seen_new(moments, 4);
     struct deadlines *deadlines = start();
-    int64_t far_ns = clock_mono_ns() + 3600ll * 1000000000;
+    int64_t far_ns = clock_mono_ns() + 3600LL * 1000000000;
     for (int i = 0; i < 4; i++)
         deadline_set(deadlines, &moments[i].deadline, far_ns + i);
     deadline_clear(deadlines, &moments[0].deadline);
@@ -120,7 +120,7 @@ static void *set_and_clear(void *arg)
     const struct setter *setter = arg;
     for (int round = 0; round < 200; round++)
         for (int i = 0; i < setter->count; i++) {
-            int64_t at_ns = clock_mono_ns() + (i % 3 == 0 ? 3600ll * 1000000000 : round * 1000);
+            int64_t at_ns = clock_mono_ns() + (i % 3 == 0 ? 3600LL * 1000000000 : round * 1000);
             setter->moments[i].number = -1;
             deadline_set(setter->deadlines, &setter->moments[i].deadline, at_ns);
             deadline_clear(setter->deadlines, &setter->moments[i].deadline);

@@ -32,7 +32,7 @@ struct raw_case {
     bool closes;
 };
 
-#define RAW(text) text, sizeof text - 1
+#define RAW(text) (text), sizeof(text) - 1
 
 /* clang-format off */
 static const struct raw_case cases[] = {
