@@ -134,7 +134,7 @@ static void answer_unfit(struct req *req, const struct json_faults *faults, cons
     if (err->code == ERR_INPUT && faults->count > 0)
         problem_faults(req, faults);
     else
-        problem_err(req, err);
+        answer_not_stored(req, err);
 }
 
 void job_post(struct req *req)
@@ -144,20 +144,22 @@ void job_post(struct req *req)
     const char *key = req_header(req, "Idempotency-Key");
     struct submission *submission = req_alloc(req, sizeof *submission);
     req_defer(req, submission_cleanup, submission);
+    req->then_arg = submission;
     if (key && !key_is_valid(key)) {
         problem_answer(req, PROBLEM_MALFORMED,
                        "an Idempotency-Key is 1 to %d visible ASCII characters", KEY_MAX);
         return;
     }
-    if (jobs_check(req->parts->jobs, req->json, submission, &faults, &err) < 0) {
-        answer_unfit(req, &faults, &err);
-        json_faults_fini(&faults);
-        return;
-    }
-    json_faults_fini(&faults);
     submission->key = mem_copy(key);
     submission->fingerprint = key ? fingerprint_of(req->json) : NULL;
-    req_write(req, jobs_insert_work, submission, post_stored);
+    int rc = jobs_check(req->parts->jobs, req->json, submission, &faults, &err);
+    if (rc < 0)
+        answer_unfit(req, &faults, &err);
+    else if (submission->replayed)
+        post_stored(req, 0, &err);
+    else
+        req_write(req, jobs_insert_work, submission, post_stored);
+    json_faults_fini(&faults);
 }
 
 /* --- cancel -------------------------------------------------------------------------------- */

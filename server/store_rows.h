@@ -116,6 +116,9 @@ MUST_CHECK int store_key_claim(struct db *db, const char *key, const char *finge
                                const char *job, int64_t now_ms, char **out_job,
                                char **out_fingerprint, struct err *err);
 /* Forgets at most 10,000 keys made before this moment: a call must not hold the writer for long. */
+/* What a key stands for, on any connection; ERR_NOT_FOUND. */
+MUST_CHECK int store_key_find(struct db *db, const char *key, char **out_job,
+                              char **out_fingerprint, struct err *err);
 MUST_CHECK int store_key_expire(struct db *db, int64_t before_ms, struct err *err);
 
 /* --- trials and reports ------------------------------------------------------------------- */
