@@ -169,10 +169,12 @@ void sim_reply_finish(struct session *s)
 {
     if (!s->done_pending)
         sim_reply_done(s, DONE_TOKEN, 0, 0, 0);
-    if (s->attention) { /* the acknowledgement is a DONE of its own behind what was sent */
-        sim_reply_done(s, DONE_TOKEN, DONE_ATTENTION, 0, 0);
-        s->attention = false;
-    }
+    send_pending_done(s, false);
+    wire_finish(&s->wire);
+    if (!s->attention)
+        return;
+    s->attention = false; /* the acknowledgement is a message of its own */
+    sim_reply_done(s, DONE_TOKEN, DONE_ATTENTION, 0, 0);
     send_pending_done(s, false);
     wire_finish(&s->wire);
 }
