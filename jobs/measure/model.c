@@ -12,6 +12,8 @@
 #define OUTLIER_ALPHA 0.01 /* chance of setting anything aside where nothing is out of the way */
 #define OUTLIER_LEAST 0.05 /* never for less than 5 %: clocks tick in whole milliseconds */
 #define OUTLIER_SHARE 5    /* at most one trial in five */
+#define PATIENCE_LEAST 8   /* farthest points looked behind, when the nearest ones prove nothing: */
+#define PATIENCE_SHARE 20  /* one trial in twenty */
 
 /* One half of a turn: levels of arms given blocks, or of blocks given arms. Returns the largest
  * move. */
@@ -80,14 +82,12 @@ static size_t parameter_count(const struct model *model)
     return levels - parts;
 }
 
-/* Least squares by turns. One turn is exact when every arm ran in every block; holes make it go
- * on. Then the noise that is left. */
+/* Least squares by turns, from the last solution on. One turn is exact when every arm ran in every
+ * block; holes make it go on. Then the noise that is left. */
 static void solve(struct model *model)
 {
     size_t used = 0;
     double squares = 0;
-    memset(model->arm, 0, model->arm_count * sizeof *model->arm);
-    memset(model->block, 0, model->block_count * sizeof *model->block);
     for (int sweep = 0; sweep < SWEEPS_MAX; sweep++) {
         double moved = solve_half(model, true);
         moved = fmax(moved, solve_half(model, false));
@@ -162,13 +162,16 @@ static void set_outliers_aside(struct model *model)
     for (size_t a = 0; a < model->arm_count; a++)
         used += (size_t)model->arm_n[a];
     size_t most = used / OUTLIER_SHARE;
+    size_t patience =
+        used / PATIENCE_SHARE > PATIENCE_LEAST ? used / PATIENCE_SHARE : PATIENCE_LEAST;
     size_t *taken = mem_alloc(most, sizeof *taken);
     int *arm_total = mem_alloc(model->arm_count, sizeof *arm_total);
     size_t count = 0;
     size_t proven = 0;
 
     memcpy(arm_total, model->arm_n, model->arm_count * sizeof *arm_total);
-    while (count < most && model->freedom >= 3 && !model_is_exact(model)) {
+    while (count < most && count < proven + patience && model->freedom >= 3 &&
+           !model_is_exact(model)) {
         size_t worst = 0;
         double far = 0;
         if (!farthest(model, arm_total, &worst, &far))
