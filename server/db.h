@@ -11,11 +11,13 @@
 
 struct db;
 
-/* One statement in use. Get it by db_use, bind from 1, step, read columns from 0, then db_done. */
+/* One statement in use. Get it by db_use, bind from 1, step, read columns from 0, then db_done.
+ * The same statement cannot be in use twice at a time on one connection. Binding the text NULL
+ * binds NULL; texts are not copied. */
 struct db_use;
 
 struct db_use *db_use(struct db *db, enum sql_id id);
-void db_bind_text(struct db_use *use, int index, const char *text); /* NULL binds NULL */
+void db_bind_text(struct db_use *use, int index, const char *text); /* lives until db_done */
 void db_bind_int(struct db_use *use, int index, int64_t value);
 void db_bind_real(struct db_use *use, int index, double value); /* not finite binds NULL */
 void db_bind_null(struct db_use *use, int index);

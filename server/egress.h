@@ -10,7 +10,8 @@
 
 struct egress;
 
-/* allow: hosts or CIDR, comma-separated (the setting webhooks_allow). */
+/* allow: hosts or CIDR, comma-separated (the setting webhooks_allow); ERR_INPUT names an item that
+ * is neither. A host is the one in the URL, without case; whatever address it has is allowed. */
 MUST_CHECK int egress_open(const char *allow, struct egress **out, struct err *err);
 void egress_close(struct egress *egress);
 
@@ -29,7 +30,7 @@ struct egress_answer {
     int64_t retry_after_s; /* from Retry-After; -1 none */
 };
 
-/* Checks the form of a URL: http or https, a host, no user info. Pure. */
+/* Checks the form of a URL: http or https, a host, no user info, at most LIMIT_URL_BYTES. Pure. */
 MUST_CHECK int egress_check_url(const char *url, struct err *err);
 
 /* POSTs; connect 5 s, 15 s in all. ERR_REFUSED: the address is not allowed; ERR_UNREACHABLE: no
@@ -38,5 +39,9 @@ MUST_CHECK int egress_post(struct egress *egress, const struct egress_request *r
                            struct egress_answer *out, struct err *err);
 void egress_answer_fini(struct egress_answer *answer);
 
-/* "https://host/…abcd": what may be shown of a URL. The caller frees it. */
+/* For tests, which cannot wait: other deadlines for the calls that follow. */
+void egress_set_deadlines(struct egress *egress, long connect_ms, long total_ms);
+
+/* "https://host/…abcd": what may be shown of a URL: nothing of a short path, and only "…" of what
+ * is no URL. The caller frees it. */
 char *egress_redact(const char *url);

@@ -19,5 +19,9 @@
 #define LIMIT_PAGE 500                /* api.md: limit= of lists */
 #define LIMIT_IDEMPOTENCY_DAYS 7      /* api.md: keys live 7 days */
 #define LIMIT_ANSWER_BYTES (64 << 10) /* what is read of a webhook receiver's answer */
+#define LIMIT_URL_BYTES 2048          /* webhooks of chat services stay below 500 */
+#define LIMIT_HEADERS_OUT 32          /* we set a handful */
+#define LIMIT_HEADERS_IN 200          /* lines of an answer; more is an attack */
+#define LIMIT_SECRET_BYTES (64 << 10) /* a password or a URL; more is the wrong file */
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
 #define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */

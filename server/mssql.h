@@ -23,12 +23,14 @@ struct mssql_target { /* all texts borrowed during mssql_open */
 };
 
 struct mssql_message {
-    int number;       /* SQL Server's message number; 0 for the driver's own */
-    int severity;     /* 0 for information, 11..25 for errors */
+    int number;       /* SQL Server's message number; 0 for PRINT and the driver's own */
+    int severity;     /* 0 for information, 11..25 for errors; 16 for the driver's own errors */
     const char *text; /* UTF-8, valid during the call */
 };
 
-/* Called in the session's thread for each message, in the order of arrival. */
+/* Called in the session's thread for each message, result by result as they arrive. Inside one
+ * result the driver puts errors first and after a cancel even turns their order: search, do not
+ * count on places. */
 typedef void mssql_on_message(void *ctx, const struct mssql_message *message);
 
 struct mssql; /* a session */
@@ -38,20 +40,25 @@ struct mssql; /* a session */
 MUST_CHECK int mssql_init(const char *conf_dir, struct err *err);
 void mssql_fini(void);
 
-/* The ODBC driver found on this machine ("" when none): the default of the setting. */
+/* The path of FreeTDS's driver beside the driver manager, else "FreeTDS", the name it has in
+ * odbcinst.ini: the default of the setting. */
 const char *mssql_default_driver(void);
 
 /* Logs in. ERR_UNREACHABLE: network, TLS or time-out (LIMIT_LOGIN_S); ERR_SQL with the server's
- * number (18456, 4060, …) when the server refused. The password is in no message. */
+ * number (18456, 4060, …) when the server refused; ERR_INPUT for what cannot be passed to the
+ * driver (ca_file without encryption "require", a value with } before ; or =); ERR_SYSTEM when the
+ * driver or the ca_file cannot be read. The password is in no message. */
 MUST_CHECK int mssql_open(const struct mssql_target *target, struct mssql **out_session,
                           struct err *err);
 void mssql_close(struct mssql *session);
 
-/* Runs one plain batch without time-out and drains it; on_message (may be NULL) sees each message
- * as it arrives, errors too. 0: every result came and no error of severity > 10 was seen.
+/* Runs one plain batch without time-out and drains it (an error in its first statement hides the
+ * others: put one statement into a batch when that matters); on_message (may be NULL) sees each
+ * message as it arrives, errors too. 0: every result came and no error of severity > 10 was seen.
  * -1: ERR_SQL with the number of the first error (in the server's order; the cause comes before
- * 3013), ERR_CANCELLED after mssql_cancel, ERR_UNREACHABLE when the connection broke (the session
- * is dead then). */
+ * 3013), ERR_CANCELLED when mssql_cancel was called meanwhile (the batch may nevertheless have had
+ * its effect, if it was at its end), ERR_UNREACHABLE when the connection broke without an error of
+ * the server before it (the session is dead then). */
 MUST_CHECK int mssql_execute(struct mssql *session, const char *batch, mssql_on_message *on_message,
                              void *ctx, struct err *err);
 
@@ -61,7 +68,9 @@ struct mssql_value {
     int64_t number;
 };
 
-struct mssql_rows; /* all rows of the first result set, as UTF-8 text */
+/* All rows of the first result set, as UTF-8 text; binary as hexadecimal digits, dates as
+ * "2024-05-06 07:08:09.1234567". */
+struct mssql_rows;
 
 /* Runs one query with values bound to its ? marks, gives up after LIMIT_QUERY_S of silence
  * (ERR_TIMEOUT; the session stays usable). Errors as above. out_rows may be NULL when no rows
@@ -72,14 +81,19 @@ size_t mssql_row_count(const struct mssql_rows *rows);
 size_t mssql_column_count(const struct mssql_rows *rows);
 /* NULL for NULL or when there is no such row or column (a server may lack one). */
 const char *mssql_text(const struct mssql_rows *rows, size_t row, size_t column);
-/* `missing` for NULL or when it is no number. */
+/* `missing` for NULL or when it is no number; what stands behind a decimal point is cut off. */
 int64_t mssql_int(const struct mssql_rows *rows, size_t row, size_t column, int64_t missing);
 double mssql_real(const struct mssql_rows *rows, size_t row, size_t column); /* NaN */
 void mssql_rows_free(struct mssql_rows *rows);
 
 /* From any thread: asks the server to stop the batch that runs now (attention); a batch that
- * starts within the call is stopped too. Harmless when nothing runs. */
+ * starts within the call is stopped too. Returns at once, also when the server does not answer;
+ * whether it did is told by the batch. Harmless when nothing runs. The caller keeps the session
+ * from being closed meanwhile. */
 void mssql_cancel(struct mssql *session);
+
+/* For tests, which cannot wait: gives queries up after this much silence. */
+void mssql_set_query_seconds(struct mssql *session, int seconds);
 
 /* True when the session must be closed and opened anew. */
 bool mssql_is_dead(const struct mssql *session);

@@ -69,6 +69,8 @@ struct job_row {
     int64_t version; /* counts up with each change: the ETag */
 };
 void job_row_fini(struct job_row *row);
+/* Also stores the labels found in the definition. ERR_NOT_FOUND when its instance is not there
+ * (any more); ERR_CONFLICT when the id is. */
 MUST_CHECK int store_job_insert(struct db *db, const struct job_row *row, struct err *err);
 MUST_CHECK int store_job_get(struct db *db, const char *id, struct job_row *out, struct err *err);
 struct job_filter { /* every member may be NULL or 0: no condition */
@@ -82,25 +84,29 @@ MUST_CHECK int store_job_list(struct db *db, const struct job_filter *filter,
                               size_t *out_count, struct err *err);
 /* Stores every changeable member of row (state .. version except id, kind, instance,
  * definition, created_at) when the stored version is still row->version; then row->version is
- * one more. ERR_CONFLICT when somebody changed it meanwhile. */
+ * one more. A plan of NULL leaves the stored one. ERR_CONFLICT when somebody changed it
+ * meanwhile. When the write fails after all, read the row again: its version did not count up. */
 MUST_CHECK int store_job_update(struct db *db, struct job_row *row, struct err *err);
 /* The head of each instance's queue: for every instance, the job in state queued or waiting, not
  * before now_ms (not_before and retry_at), with the highest priority, then the oldest, exclusive
- * and not exclusive apart. Costs per instance, not per queued job. */
+ * and not exclusive apart. Costs per instance, not per queued job. On the writer's connection it
+ * also notes which moments have passed (without a new version); on a read connection jobs whose
+ * moment passed since the last such note cost each time, so the scheduler calls it in a write. */
 MUST_CHECK int store_job_heads(struct db *db, int64_t now_ms, struct job_row **out_rows,
                                size_t *out_count, struct err *err);
 /* All jobs in state running (after a start: what was interrupted). */
 MUST_CHECK int store_job_running(struct db *db, struct job_row **out_rows, size_t *out_count,
                                  struct err *err);
-/* Marks at most `limit` jobs of an instance that are queued (or waiting for another reason of
- * `reasons`: any but not_before) as waiting with this reason. */
+/* Marks at most `limit` jobs of an instance that are queued, or waiting for another reason (but
+ * not for not_before), as waiting with this reason. Those marked so already are not counted and
+ * cost nothing: calling it again goes on with the rest. */
 MUST_CHECK int store_job_mark_waiting(struct db *db, const char *instance, const char *reason,
                                       int64_t limit, struct err *err);
-/* The next moment at which not_before, retry_at or deadline of a job that has not started or
- * ended passes; 0 for none. */
+/* The next moment after now_ms at which the later of not_before and retry_at, or the deadline, of
+ * a job that has not started or ended passes; 0 for none. */
 MUST_CHECK int store_job_next_moment(struct db *db, int64_t now_ms, int64_t *out_ms,
                                      struct err *err);
-/* Jobs in queued or waiting whose deadline passed, at most 100. */
+/* Jobs in queued or waiting whose deadline passed (is at or before now_ms), at most 100. */
 MUST_CHECK int store_job_overdue(struct db *db, int64_t now_ms, struct job_row **out_rows,
                                  size_t *out_count, struct err *err);
 
@@ -109,10 +115,14 @@ MUST_CHECK int store_job_overdue(struct db *db, int64_t now_ms, struct job_row *
 MUST_CHECK int store_key_claim(struct db *db, const char *key, const char *fingerprint,
                                const char *job, int64_t now_ms, char **out_job,
                                char **out_fingerprint, struct err *err);
+/* Forgets at most 10,000 keys made before this moment: a call must not hold the writer for long. */
+/* What a key stands for, on any connection; ERR_NOT_FOUND. */
+MUST_CHECK int store_key_find(struct db *db, const char *key, char **out_job,
+                              char **out_fingerprint, struct err *err);
 MUST_CHECK int store_key_expire(struct db *db, int64_t before_ms, struct err *err);
 
 /* --- trials and reports ------------------------------------------------------------------- */
-/* document: the trial as of api.md §3. The same (job, seq) twice is ERR_CONFLICT. */
+/* document: the trial as of api.md §3. The same (job, seq) twice, or no such job: ERR_CONFLICT. */
 MUST_CHECK int store_trial_insert(struct db *db, const char *job, int64_t seq, const char *document,
                                   struct err *err);
 /* Oldest first; page->after is the last seq as text. out_documents: heap array of heap texts. */
@@ -164,6 +174,7 @@ MUST_CHECK int store_webhook_get(struct db *db, const char *name, struct webhook
 MUST_CHECK int store_webhook_list(struct db *db, const struct store_list *page,
                                   struct webhook_row **out_rows, size_t *out_count,
                                   struct err *err);
+/* Its deliveries go with it. */
 MUST_CHECK int store_webhook_delete(struct db *db, const char *name, int64_t if_version,
                                     struct err *err);
 MUST_CHECK int store_webhook_disable(struct db *db, const char *name, struct err *err);
@@ -182,15 +193,19 @@ struct delivery_row {
     int64_t created_at;
 };
 void delivery_row_fini(struct delivery_row *row);
+/* ERR_CONFLICT when the webhook is not there (any more). */
 MUST_CHECK int store_delivery_insert(struct db *db, const struct delivery_row *row,
                                      struct err *err);
 MUST_CHECK int store_delivery_update(struct db *db, const struct delivery_row *row,
                                      struct err *err);
-/* Pending ones whose next_at has come, oldest first, at most `limit`, one per webhook. */
+MUST_CHECK int store_delivery_get(struct db *db, const char *id, struct delivery_row *out,
+                                  struct err *err); /* ERR_NOT_FOUND */
+/* Pending ones whose next_at has come, oldest first, at most `limit`, one per webhook; none of
+ * disabled webhooks. */
 MUST_CHECK int store_delivery_due(struct db *db, int64_t now_ms, int64_t limit,
                                   struct delivery_row **out_rows, size_t *out_count,
                                   struct err *err);
-/* The earliest next_at of a pending one; 0 for none. */
+/* The earliest next_at of a pending one whose webhook is not disabled; 0 for none. */
 MUST_CHECK int store_delivery_next(struct db *db, int64_t *out_ms, struct err *err);
 /* Newest first. */
 MUST_CHECK int store_delivery_list(struct db *db, const char *webhook,

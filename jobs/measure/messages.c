@@ -30,6 +30,12 @@ static const int refusals[] = {
      * reading is optional: without it the report shows null and the measuring goes on. */
 };
 
+/* The database, not the setting: missing, in a state that cannot be backed up, in another role. */
+static const int hopeless[] = {
+    911, 923, 924, 926, 927, 942, 945, 952, 954, 976,
+    978, 979, 983, 3002, 3021, 3033, 3036, 3059, 3147,
+};
+
 /* Where the same statement may do in a moment. */
 static const int passing[] = {
     1205,  /* deadlock victim */
@@ -56,6 +62,11 @@ static bool contains(const int *numbers, size_t count, int number)
 bool message_is_refusal(int number)
 {
     return contains(refusals, sizeof refusals / sizeof refusals[0], number);
+}
+
+bool message_is_hopeless(int number)
+{
+    return contains(hopeless, sizeof hopeless / sizeof hopeless[0], number);
 }
 
 bool message_is_passing(int number)

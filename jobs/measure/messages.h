@@ -21,6 +21,10 @@ enum message_number {
  * again would only lock the login out (api.md §2). */
 bool message_is_refusal(int number);
 
+/* True when the database itself cannot be backed up now (missing, offline, restoring, suspect, in a
+ * transaction …): no arm would do better, so the run ends (domain.md 2.2). */
+bool message_is_hopeless(int number);
+
 /* True when a retry may help (deadlock 1205, lock time-out 1222, serialised file change 3023). */
 bool message_is_passing(int number);
 

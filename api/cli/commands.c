@@ -1,0 +1,435 @@
+/* The commands, and the table of them. */
+#include "api/cli/cli.h"
+#include "api/cli/http.h"
+#include "api/cli/show.h"
+#include "api/cli/wait.h"
+#include "server/clock.h"
+#include "server/ids.h"
+#include "server/limits.h"
+#include "server/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define SUBMIT_GIVE_UP_MS 60000 /* how long a lost answer is asked for again */
+#define SUBMIT_RETRY_MS 500
+
+/* --- common -------------------------------------------------------------------------------- */
+
+/* Reads FILE, or standard input for "-". */
+static int read_input(const char *path, struct buf *out, struct err *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "re");
+    if (!file)
+        return err_set(err, ERR_SYSTEM, errno, "cannot read %.200s: %s", path, strerror(errno));
+    char block[4096];
+    size_t bytes = 0;
+    while ((bytes = fread(block, 1, sizeof block, file)) > 0)
+        buf_add_bytes(out, block, bytes);
+    int rc = 0;
+    if (ferror(file))
+        rc = err_set(err, ERR_SYSTEM, errno, "cannot read %.200s: %s", path, strerror(errno));
+    else if (!buf_ok(out))
+        rc = err_set(err, ERR_SYSTEM, 0, "%.200s is larger than 1 MiB", path);
+    if (!is_stdin)
+        (void)fclose(file); /* only read */
+    return rc;
+}
+
+/* Reads FILE and sees that it is JSON, so that a slip is told with its line. ERR_INPUT: it is not.
+ */
+static int read_json_input(const char *path, struct buf *out, struct err *err)
+{
+    cJSON *tree = NULL;
+    if (read_input(path, out, err) < 0)
+        return -1;
+    if (json_parse(buf_text(out), out->length, &tree, err) < 0)
+        return err_wrap(err, strcmp(path, "-") == 0 ? "standard input" : path);
+    cJSON_Delete(tree);
+    return 0;
+}
+
+/* Tells why a file was not sent, and gives the exit status. */
+static int tell_bad_input(const struct err *err)
+{
+    cli_say("%s", err->msg);
+    return err->code == ERR_INPUT ? CLI_REFUSED : CLI_USAGE;
+}
+
+static void print(const char *text)
+{
+    (void)fputs(text, stdout);
+    size_t length = strlen(text);
+    if (length > 0 && text[length - 1] != '\n')
+        (void)fputc('\n', stdout);
+}
+
+/* Tells why no answer came, and gives the exit status. */
+static int tell_failure(const struct err *err)
+{
+    if (err->code == ERR_CANCELLED)
+        return wait_interrupted(NULL);
+    cli_say("%s", err->msg);
+    return err->code == ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_USAGE;
+}
+
+/* Tells what an answer complains of, and gives the exit status. */
+static int tell_problem(const struct http_answer *answer)
+{
+    struct buf text = {0};
+    show_problem(answer->status, answer->body, answer->body_bytes, &text);
+    cli_say("%s", buf_text(&text));
+    buf_fini(&text);
+    return show_problem_exit(answer->status);
+}
+
+/* Sends a request; CLI_OK: *out is an answer of 2xx, which the caller frees. Else it was told. */
+static int ask(struct http *http, const struct http_request *request, struct http_answer *out)
+{
+    struct err err = {0};
+    if (http_send(http, request, out, &err) < 0)
+        return tell_failure(&err);
+    if (out->status >= 200 && out->status < 300)
+        return CLI_OK;
+    int status = tell_problem(out);
+    http_answer_fini(out);
+    return status;
+}
+
+/* The same for an answer that is JSON; *out_tree is the caller's. */
+static int ask_json(struct http *http, const struct http_request *request, struct http_answer *out,
+                    cJSON **out_tree)
+{
+    struct err err = {0};
+    int status = ask(http, request, out);
+    if (status != CLI_OK)
+        return status;
+    if (json_parse(out->body, out->body_bytes, out_tree, &err) == 0)
+        return CLI_OK;
+    cli_say("the server's answer is unreadable: %s", err.msg);
+    http_answer_fini(out);
+    return CLI_FAILED;
+}
+
+static bool is_job_id(const char *id)
+{
+    if (ids_is_valid(id))
+        return true;
+    cli_say("\"%.60s\" is not the id of a job (it looks like "
+            "01981c5e-7a10-7000-8000-000000000001)",
+            id);
+    return false;
+}
+
+/* --- report, watch ------------------------------------------------------------------------- */
+
+static int print_report(struct http *http, const char *id, bool json)
+{
+    struct http_answer answer = {0};
+    char *path = mem_format("/v1/jobs/%s/report", id);
+    struct http_request request = {
+        .method = "GET", .path = path, .accept = json ? NULL : "text/markdown"};
+    int status = ask(http, &request, &answer);
+    if (status == CLI_OK)
+        print(answer.body);
+    http_answer_fini(&answer);
+    free(path);
+    return status;
+}
+
+static int run_report(struct http *http, const struct cli_args *args)
+{
+    if (!is_job_id(args->operands[0]))
+        return CLI_USAGE;
+    return print_report(http, args->operands[0], args->json);
+}
+
+static void tell_job_error(const cJSON *job, const struct show_job *end)
+{
+    const cJSON *error = json_member(job, "error");
+    const cJSON *message = json_member(error, "message");
+    const cJSON *step = json_member(error, "step");
+    struct buf text = {0};
+    buf_format(&text, "the job ended as %s", end->state);
+    if (cJSON_IsString(message)) {
+        buf_add(&text, ": ");
+        show_text(message->valuestring, &text);
+    }
+    if (cJSON_IsString(step)) {
+        buf_add(&text, " (step: ");
+        show_text(step->valuestring, &text);
+        buf_add(&text, ")");
+    }
+    cli_say("%s", buf_text(&text));
+    buf_fini(&text);
+}
+
+/* Waits for the end, prints the summary and the report. */
+static int watch(struct http *http, const char *id, const struct cli_args *args)
+{
+    cJSON *job = NULL;
+    struct show_job end;
+    int status = wait_for_end(http, id, args, &job);
+    if (status != CLI_OK)
+        return status;
+    show_job_read(job, &end);
+    status = show_job_exit(&end);
+    const cJSON *summary = json_member(job, "summary");
+    if (cJSON_IsString(summary) && !args->json) {
+        struct buf text = {0};
+        show_text(summary->valuestring, &text);
+        (void)printf("%s\n\n", buf_text(&text));
+        buf_fini(&text);
+    }
+    if (status == CLI_OK || status == CLI_INCONCLUSIVE) {
+        int report_status = print_report(http, id, args->json);
+        status = report_status == CLI_OK ? status : report_status;
+    } else {
+        tell_job_error(job, &end);
+    }
+    cJSON_Delete(job);
+    return status;
+}
+
+static int run_watch(struct http *http, const struct cli_args *args)
+{
+    return is_job_id(args->operands[0]) ? watch(http, args->operands[0], args) : CLI_USAGE;
+}
+
+/* --- submit -------------------------------------------------------------------------------- */
+
+/* Sends the job until there is an answer: its key makes that safe when one got lost. A server that
+ * was never there is told at once. */
+static int submit_once_or_more(struct http *http, const struct http_request *request,
+                               struct http_answer *out)
+{
+    int64_t give_up_ms = clock_mono_ns() / NS_PER_MS + SUBMIT_GIVE_UP_MS;
+    bool may_have_arrived = false;
+    while (true) {
+        struct err err = {0};
+        int64_t pause_ms = SUBMIT_RETRY_MS;
+        int rc = http_send(http, request, out, &err);
+        if (rc == 0 && !wait_is_passing(out->status))
+            return out->status < 300 ? CLI_OK : tell_problem(out);
+        may_have_arrived |= rc == 0 || err.detail == 1;
+        bool is_late = clock_mono_ns() / NS_PER_MS > give_up_ms;
+        if (rc < 0 && (err.code != ERR_UNREACHABLE || !may_have_arrived || is_late))
+            return tell_failure(&err);
+        if (rc == 0 && is_late)
+            return tell_problem(out);
+        if (rc == 0 && out->retry_after_s > 0)
+            pause_ms = out->retry_after_s < 10 ? out->retry_after_s * 1000 : 10000;
+        http_answer_fini(out);
+        if (!wait_ms(pause_ms))
+            return wait_interrupted(NULL);
+    }
+}
+
+static int plan(struct http *http, const struct buf *body)
+{
+    struct http_answer answer = {0};
+    cJSON *tree = NULL;
+    struct http_request request = {
+        .method = "POST", .path = "/v1/plans", .body = buf_text(body), .body_bytes = body->length};
+    int status = ask_json(http, &request, &answer, &tree);
+    if (status != CLI_OK)
+        return status;
+    struct buf out = {0};
+    struct buf talk = {0};
+    status = show_plan(tree, &out, &talk);
+    print(buf_text(&out));
+    (void)fputs(buf_text(&talk), stderr);
+    buf_fini(&out);
+    buf_fini(&talk);
+    cJSON_Delete(tree);
+    http_answer_fini(&answer);
+    return status;
+}
+
+static int submit(struct http *http, const struct cli_args *args, const struct buf *body)
+{
+    char key[IDS_TEXT_SIZE];
+    struct http_answer answer = {0};
+    struct err err = {0};
+    cJSON *job = NULL;
+    struct http_request request = {.method = "POST",
+                                   .path = "/v1/jobs",
+                                   .body = buf_text(body),
+                                   .body_bytes = body->length,
+                                   .idempotency_key = ids_new(key)};
+    int status = submit_once_or_more(http, &request, &answer);
+    if (status != CLI_OK)
+        goto out;
+    status = CLI_FAILED;
+    if (json_parse(answer.body, answer.body_bytes, &job, &err) < 0) {
+        cli_say("the server's answer is unreadable: %s", err.msg);
+        goto out;
+    }
+    const cJSON *id = json_member(job, "id");
+    if (!cJSON_IsString(id) || !ids_is_valid(id->valuestring)) {
+        cli_say("the server's answer names no job");
+        goto out;
+    }
+    status = CLI_OK;
+    if (args->wait) {
+        (void)fprintf(stderr, "job %s\n", id->valuestring);
+        status = watch(http, id->valuestring, args);
+    } else {
+        print(args->json ? answer.body : id->valuestring);
+        cli_say("taken. See it: sweetspot watch %s", id->valuestring);
+    }
+out:
+    cJSON_Delete(job);
+    http_answer_fini(&answer);
+    return status;
+}
+
+static int run_submit(struct http *http, const struct cli_args *args)
+{
+    struct buf body = BUF_WITH_MAX(LIMIT_BODY_BYTES);
+    struct err err = {0};
+    int status = CLI_OK;
+    if (read_json_input(args->operands[0], &body, &err) < 0)
+        status = tell_bad_input(&err);
+    else if (args->dry_run)
+        status = plan(http, &body);
+    else
+        status = submit(http, args, &body);
+    buf_fini(&body);
+    return status;
+}
+
+/* --- cancel, health ------------------------------------------------------------------------ */
+
+static int run_cancel(struct http *http, const struct cli_args *args)
+{
+    if (!is_job_id(args->operands[0]))
+        return CLI_USAGE;
+    struct http_answer answer = {0};
+    char *path = mem_format("/v1/jobs/%s/cancel", args->operands[0]);
+    struct http_request request = {.method = "POST", .path = path};
+    int status = ask(http, &request, &answer);
+    if (status == CLI_OK && args->json)
+        print(answer.body);
+    else if (status == CLI_OK)
+        cli_say("asked to stop; what it changed is undone first. See it: sweetspot watch %s",
+                args->operands[0]);
+    http_answer_fini(&answer);
+    free(path);
+    return status;
+}
+
+/* Prints readyz's answer as it is: it names each part. */
+static int run_health(struct http *http, const struct cli_args *args)
+{
+    (void)args;
+    struct http_answer answer = {0};
+    struct err err = {0};
+    struct http_request request = {.method = "GET", .path = "/readyz"};
+    if (http_send(http, &request, &answer, &err) < 0)
+        return tell_failure(&err);
+    print(answer.body);
+    int status = answer.status == 200 ? CLI_OK : CLI_FAILED;
+    http_answer_fini(&answer);
+    return status;
+}
+
+/* --- instances, reconcile ------------------------------------------------------------------ */
+
+static int list_instances(struct http *http, bool json)
+{
+    struct http_answer answer = {0};
+    cJSON *tree = NULL;
+    struct http_request request = {.method = "GET", .path = "/v1/instances?limit=500"};
+    int status = ask_json(http, &request, &answer, &tree);
+    if (status != CLI_OK)
+        return status;
+    struct buf text = {0};
+    show_instances(tree, &text);
+    print(json ? answer.body : buf_text(&text));
+    if (!json && text.length == 0)
+        cli_say("no instance yet. Make one: sweetspot instances put NAME FILE");
+    buf_fini(&text);
+    cJSON_Delete(tree);
+    http_answer_fini(&answer);
+    return CLI_OK;
+}
+
+/* One request about the instance NAME, its answer printed as it is. */
+static int ask_instance(struct http *http, const char *method, const char *name, const char *action,
+                        const struct buf *body)
+{
+    struct http_answer answer = {0};
+    char *escaped = http_escape(name);
+    char *path = mem_format("/v1/instances/%s%s", escaped, action);
+    struct http_request request = {.method = method, .path = path};
+    if (body) {
+        request.body = buf_text(body);
+        request.body_bytes = body->length;
+    }
+    int status = ask(http, &request, &answer);
+    if (status == CLI_OK && answer.body_bytes > 0)
+        print(answer.body);
+    http_answer_fini(&answer);
+    free(escaped);
+    free(path);
+    return status;
+}
+
+static int put_instance(struct http *http, const char *name, const char *file)
+{
+    struct buf body = BUF_WITH_MAX(LIMIT_BODY_BYTES);
+    struct err err = {0};
+    int status = CLI_OK;
+    if (read_json_input(file, &body, &err) < 0)
+        status = tell_bad_input(&err);
+    else
+        status = ask_instance(http, "PUT", name, "", &body);
+    buf_fini(&body);
+    return status;
+}
+
+static int run_instances(struct http *http, const struct cli_args *args)
+{
+    const char *action = args->operand_count > 0 ? args->operands[0] : "list";
+    const char *name = args->operands[1];
+    const char *file = args->operands[2];
+    if (strcmp(action, "list") == 0 && !name)
+        return list_instances(http, args->json);
+    if (strcmp(action, "put") == 0 && file)
+        return put_instance(http, name, file);
+    if (strcmp(action, "check") == 0 && name && !file)
+        return ask_instance(http, "POST", name, "/check", NULL);
+    if (strcmp(action, "delete") == 0 && name && !file)
+        return ask_instance(http, "DELETE", name, "", NULL);
+    cli_say("usage: sweetspot %s %s", args->command->name, args->command->usage);
+    return CLI_USAGE;
+}
+
+static int run_reconcile(struct http *http, const struct cli_args *args)
+{
+    struct buf body = {0};
+    buf_add(&body, args->dry_run ? "{\"dry_run\":true}" : "{\"dry_run\":false}");
+    int status = ask_instance(http, "POST", args->operands[0], "/reconcile", &body);
+    buf_fini(&body);
+    return status;
+}
+
+/* --- the table ----------------------------------------------------------------------------- */
+
+/* clang-format off */
+const struct cli_command cli_commands[] = {
+    {"submit", "FILE|- [--wait] [--dry-run] [--json]", "Submit the job in FILE (- is standard input); print its id.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_DRY_RUN | CLI_OPTION_JSON, run_submit},
+    {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report.", 1, 1, CLI_OPTION_JSON, run_watch},
+    {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report},
+    {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel},
+    {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, try or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},
+    {"reconcile", "NAME [--dry-run]", "Undo on an instance what jobs have left behind.", 1, 1, CLI_OPTION_DRY_RUN, run_reconcile},
+    {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health},
+    {NULL, NULL, NULL, 0, 0, 0, NULL},
+};
+/* clang-format on */

@@ -1,0 +1,301 @@
+#include "api/cli/show.h"
+#include "api/cli/cli.h"
+#include "server/json_scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- texts of the server ------------------------------------------------------------------- */
+
+/* C0, DEL, C1 (in UTF-8: C2 80..9F), and the marks that turn the direction of text around. */
+static bool is_unfit(const char *text, size_t bytes)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    if (bytes == 1)
+        return byte[0] < 0x20 || byte[0] == 0x7F;
+    if (bytes == 2)
+        return byte[0] == 0xC2 && byte[1] < 0xA0;
+    bool is_turn = bytes == 3 && byte[0] == 0xE2 &&
+                   ((byte[1] == 0x80 && byte[2] >= 0xAA && byte[2] <= 0xAE) ||
+                    (byte[1] == 0x81 && byte[2] >= 0xA6 && byte[2] <= 0xA9));
+    return is_turn;
+}
+
+void show_text(const char *text, struct buf *out)
+{
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t bytes = json_utf8_length(text, left);
+        if (bytes == 0 || is_unfit(text, bytes))
+            buf_add_char(out, '?');
+        else
+            buf_add_bytes(out, text, bytes);
+        bytes += bytes == 0;
+        text += bytes;
+        left -= bytes;
+    }
+}
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsString(member) ? member->valuestring : "";
+}
+
+static double number_of(const cJSON *object, const char *name, double missing)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsNumber(member) ? member->valuedouble : missing;
+}
+
+/* A copy into a fixed array, cut at a character. */
+static void copy_text(const char *text, char *out, size_t size)
+{
+    struct buf clean = {0};
+    show_text(text, &clean);
+    const char *from = buf_text(&clean);
+    size_t kept = 0;
+    size_t bytes = json_utf8_length(from, strlen(from));
+    while (from[kept] && kept + bytes < size) {
+        kept += bytes;
+        bytes = json_utf8_length(from + kept, strlen(from + kept));
+    }
+    memcpy(out, from, kept);
+    out[kept] = '\0';
+    buf_fini(&clean);
+}
+
+static int count_columns(const char *text)
+{
+    int columns = 0;
+    for (; *text; text++)
+        columns += ((unsigned char)*text & 0xC0) != 0x80;
+    return columns;
+}
+
+/* --- jobs ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *state;
+    int exit;
+} ends[] = {
+    {"succeeded", CLI_OK},     {"inconclusive", CLI_INCONCLUSIVE}, {"failed", CLI_FAILED},
+    {"cancelled", CLI_FAILED}, {"timed_out", CLI_TIMED_OUT},
+};
+
+static long whole(double number)
+{
+    return number > 0 && number < 1e9 ? (long)number : 0;
+}
+
+void show_job_read(const cJSON *job, struct show_job *out)
+{
+    *out = (struct show_job){.label_percent = -1};
+    const cJSON *progress = json_member(job, "progress");
+    const cJSON *current = json_member(progress, "current");
+    const char *label = text_of(current, "label");
+    copy_text(text_of(job, "state"), out->state, sizeof out->state);
+    copy_text(text_of(job, "state_reason"), out->state_reason, sizeof out->state_reason);
+    copy_text(text_of(job, "phase"), out->phase, sizeof out->phase);
+    copy_text(*label ? label : text_of(current, "arm"), out->label, sizeof out->label);
+    out->percent = number_of(progress, "percent", 0);
+    out->label_percent = number_of(current, "percent", -1);
+    out->trials_done = whole(number_of(progress, "trials_done", 0));
+    out->trials_planned = whole(number_of(progress, "trials_planned", 0));
+}
+
+bool show_job_has_ended(const struct show_job *job)
+{
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (strcmp(job->state, ends[i].state) == 0)
+            return true;
+    }
+    return false;
+}
+
+int show_job_exit(const struct show_job *job)
+{
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (strcmp(job->state, ends[i].state) == 0)
+            return ends[i].exit;
+    }
+    return CLI_FAILED;
+}
+
+static bool is_measuring(const struct show_job *job)
+{
+    return strcmp(job->state, "running") == 0 && strcmp(job->phase, "measuring") == 0 &&
+           job->trials_planned > 0;
+}
+
+/* "trial 7 of 60", "waiting: window", "running: preparing", "queued" */
+static void add_state(const struct show_job *job, struct buf *out)
+{
+    long trial = job->trials_done + (job->trials_done < job->trials_planned);
+    bool running = strcmp(job->state, "running") == 0;
+    const char *more = running ? job->phase : job->state_reason;
+    if (is_measuring(job))
+        buf_format(out, "trial %ld of %ld", trial, job->trials_planned);
+    else if (running && *more)
+        buf_add(out, more);
+    else
+        buf_format(out, "%s%s%s", *job->state ? job->state : "unknown", *more ? ": " : "", more);
+}
+
+static void add_bar(double percent, int width, struct buf *out)
+{
+    int filled = (int)(percent / 100 * width);
+    buf_add_char(out, '[');
+    for (int i = 0; i < width; i++)
+        buf_add(out, i < filled ? "=" : i == filled ? ">" : " ");
+    buf_add_char(out, ']');
+}
+
+void show_progress(const struct show_job *job, int columns, struct buf *out)
+{
+    struct buf state = {0};
+    struct buf tail = {0};
+    double percent = job->percent < 0 ? 0 : job->percent > 100 ? 100 : job->percent;
+    add_state(job, &state);
+    buf_format(&tail, "%3.0f %%", percent);
+    if (is_measuring(job) && *job->label)
+        buf_format(&tail, "   %s", job->label);
+    if (is_measuring(job) && *job->label && job->label_percent >= 0)
+        buf_format(&tail, ": %.0f %%", job->label_percent);
+
+    int text = count_columns(buf_text(&state)) + count_columns(buf_text(&tail));
+    int width = columns - 1 - text - 6; /* two gaps of two, two brackets */
+    width = width > 30 ? 30 : width;
+    buf_add(out, buf_text(&state));
+    if (job->trials_planned > 0 && width >= 8) {
+        buf_add(out, "  ");
+        add_bar(percent, width, out);
+    }
+    if (job->trials_planned > 0 && text + 2 < columns)
+        buf_format(out, "  %s", buf_text(&tail));
+    buf_fini(&state);
+    buf_fini(&tail);
+}
+
+void show_step(const struct show_job *job, struct buf *out)
+{
+    add_state(job, out);
+    if (is_measuring(job) && *job->label)
+        buf_format(out, ": %s", job->label);
+}
+
+/* --- errors -------------------------------------------------------------------------------- */
+
+static void add_faults(const cJSON *problem, struct buf *out)
+{
+    const cJSON *fault = NULL;
+    cJSON_ArrayForEach(fault, json_member(problem, "errors"))
+    {
+        const char *pointer = text_of(fault, "pointer");
+        buf_add(out, "  ");
+        show_text(*pointer ? pointer : "(the whole)", out);
+        buf_add(out, ": ");
+        show_text(text_of(fault, "detail"), out);
+        buf_add_char(out, '\n');
+    }
+}
+
+void show_problem(long status, const char *body, size_t body_bytes, struct buf *out)
+{
+    cJSON *problem = NULL;
+    struct err err = {0};
+    if (json_parse(body, body_bytes, &problem, &err) < 0 || !cJSON_IsObject(problem)) {
+        buf_format(out, "the server answered %ld without saying why\n", status);
+        cJSON_Delete(problem);
+        return;
+    }
+    const char *title = text_of(problem, "title");
+    const char *detail = text_of(problem, "detail");
+    show_text(*title ? title : "Error", out);
+    buf_format(out, " (%ld)", status);
+    if (*detail) {
+        buf_add(out, ": ");
+        show_text(detail, out);
+    }
+    buf_add_char(out, '\n');
+    add_faults(problem, out);
+    cJSON_Delete(problem);
+}
+
+int show_problem_exit(long status)
+{
+    switch (status) {
+    case 408:
+        return CLI_TIMED_OUT;
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+        return CLI_UNREACHABLE;
+    default:
+        return status >= 400 && status < 500 ? CLI_REFUSED : CLI_FAILED;
+    }
+}
+
+/* --- lists and plans ----------------------------------------------------------------------- */
+
+void show_instances(const cJSON *answer, struct buf *out)
+{
+    const cJSON *instance = NULL;
+    cJSON_ArrayForEach(instance, json_member(answer, "items"))
+    {
+        char name[SHOW_LABEL];
+        char host[SHOW_LABEL];
+        char address[SHOW_LABEL + 16];
+        copy_text(text_of(instance, "name"), name, sizeof name);
+        copy_text(text_of(instance, "host"), host, sizeof host);
+        (void)snprintf(address, sizeof address, "%s:%ld", host,
+                       whole(number_of(instance, "port", 0)));
+        buf_format(out, "%-20s %-32s ", name, address);
+        show_text(text_of(instance, "environment"), out);
+        if (*text_of(instance, "held")) {
+            buf_add(out, "   held: ");
+            show_text(text_of(instance, "held"), out);
+        }
+        buf_add_char(out, '\n');
+    }
+}
+
+static size_t add_sentences(const cJSON *plan, const char *name, const char *before,
+                            struct buf *out)
+{
+    size_t count = 0;
+    const cJSON *sentence = NULL;
+    cJSON_ArrayForEach(sentence, json_member(plan, name))
+    {
+        buf_format(out, "%s: ", before);
+        show_text(cJSON_IsString(sentence) ? sentence->valuestring : text_of(sentence, "detail"),
+                  out);
+        buf_add_char(out, '\n');
+        count++;
+    }
+    return count;
+}
+
+int show_plan(const cJSON *plan, struct buf *out, struct buf *talk)
+{
+    const cJSON *estimate = json_member(plan, "estimate");
+    const cJSON *arm = NULL;
+    cJSON_ArrayForEach(arm, json_member(plan, "arms"))
+    {
+        const cJSON *statement = NULL;
+        buf_add(out, "-- ");
+        show_text(text_of(arm, "label"), out);
+        buf_add_char(out, '\n');
+        cJSON_ArrayForEach(statement, json_member(arm, "statements"))
+        {
+            show_text(cJSON_IsString(statement) ? statement->valuestring : "", out);
+            buf_add_char(out, '\n');
+        }
+    }
+    buf_format(talk, "%ld trials, about %.0f min, %.0f MiB read, %.0f MiB written\n",
+               whole(number_of(plan, "trials", 0)), number_of(estimate, "minutes", 0),
+               number_of(estimate, "read_mib", 0), number_of(estimate, "written_mib", 0));
+    (void)add_sentences(plan, "warnings", "warning", talk);
+    return add_sentences(plan, "refusals", "refused", talk) > 0 ? CLI_REFUSED : CLI_OK;
+}

@@ -1,0 +1,80 @@
+/* GET /v1/webhooks/{name}/deliveries: what was sent, is to be sent, was given up; newest first. */
+#include "api/handlers.h"
+#include "api/page.h"
+#include "api/resource.h"
+#include "jobs/instance.h"
+#include "server/ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct delivery_page {
+    struct page page;
+    const char *webhook;
+    struct delivery_row *rows;
+    size_t count;
+};
+
+static int list_work(struct db *db, void *arg, struct err *err)
+{
+    struct delivery_page *found = arg;
+    struct webhook_row row = {0};
+    int rc = store_webhook_get(db, found->webhook, &row, err);
+    webhook_row_fini(&row);
+    if (rc < 0)
+        return -1;
+    return store_delivery_list(db, found->webhook, &found->page.list, &found->rows, &found->count,
+                               err);
+}
+
+static void page_cleanup(void *what)
+{
+    struct delivery_page *found = what;
+    for (size_t i = 0; i < found->count; i++)
+        delivery_row_fini(&found->rows[i]);
+    free(found->rows);
+}
+
+static cJSON *delivery_json(const struct delivery_row *row)
+{
+    cJSON *tree = cJSON_CreateObject();
+    bool pending = strcmp(row->state, "pending") == 0;
+    cJSON_AddItemToObject(tree, "id", json_text(row->id));
+    cJSON_AddItemToObject(tree, "webhook", json_text(row->webhook));
+    cJSON_AddItemToObject(tree, "event", json_text(row->event));
+    cJSON_AddItemToObject(tree, "job", json_text(row->job));
+    cJSON_AddItemToObject(tree, "state", json_text(row->state));
+    cJSON_AddItemToObject(tree, "attempts", json_number((double)row->attempts));
+    cJSON_AddItemToObject(tree, "last_status",
+                          row->last_status ? json_number((double)row->last_status)
+                                           : cJSON_CreateNull());
+    cJSON_AddItemToObject(tree, "last_error", json_text(row->last_error));
+    resource_add_time(tree, "next_at", pending ? row->next_at : 0);
+    resource_add_time(tree, "created_at", row->created_at);
+    return tree;
+}
+
+void delivery_list(struct req *req)
+{
+    static const char *const names[] = {"limit", "cursor", NULL};
+    struct err err = {.code = ERR_NOT_FOUND};
+    struct delivery_page *found = req_alloc(req, sizeof *found);
+    req_defer(req, page_cleanup, found);
+    found->webhook = req->params[0];
+    if (req_query_only(req, names) < 0 || page_read(req, ids_is_valid, &found->page) < 0)
+        return;
+    if (!instance_name_is_valid(found->webhook) ||
+        store_read(req->parts->store, list_work, found, &err) < 0) {
+        if (err.code == ERR_NOT_FOUND)
+            problem_answer(req, PROBLEM_NOT_FOUND, "no webhook has this name");
+        else
+            problem_err(req, &err);
+        return;
+    }
+    cJSON *items = cJSON_CreateArray();
+    size_t shown = page_shown(&found->page, found->count);
+    for (size_t i = 0; i < shown; i++)
+        cJSON_AddItemToArray(items, delivery_json(&found->rows[i]));
+    page_answer(req, items,
+                page_has_more(&found->page, found->count) ? found->rows[shown - 1].id : NULL);
+}

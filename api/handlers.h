@@ -1,0 +1,32 @@
+#pragma once
+/* Every handler of the table in route.c, by resource. Each answers the request or holds it. */
+
+struct req;
+
+/* health.c, openapi.c */
+void livez_get(struct req *req);
+void readyz_get(struct req *req);
+void openapi_get(struct req *req);
+
+/* instances.c */
+void instance_put(struct req *req);
+void instance_get(struct req *req);
+void instance_list(struct req *req);
+void instance_delete(struct req *req);
+
+/* jobs.c, job_list.c */
+void job_post(struct req *req);
+void job_get(struct req *req);
+void job_cancel(struct req *req);
+void job_list(struct req *req);
+
+/* trials.c, reports.c */
+void trial_list(struct req *req);
+void report_get(struct req *req);
+
+/* webhooks.c, deliveries.c */
+void webhook_put(struct req *req);
+void webhook_get(struct req *req);
+void webhook_list(struct req *req);
+void webhook_delete(struct req *req);
+void delivery_list(struct req *req);

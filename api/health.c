@@ -1,0 +1,40 @@
+/* GET /livez (this process answers) and /readyz (it can do its work), for balancers and people. */
+#include "api/handlers.h"
+#include "api/request.h"
+#include "jobs/jobs.h"
+#include "server/store.h"
+
+void livez_get(struct req *req)
+{
+    cJSON *tree = cJSON_CreateObject();
+    cJSON_AddItemToObject(tree, "status", json_text("ok"));
+    req_answer_json(req, 200, tree);
+}
+
+static cJSON *part_new(bool ok, const char *detail)
+{
+    cJSON *part = cJSON_CreateObject();
+    cJSON_AddItemToObject(part, "ok", cJSON_CreateBool(ok));
+    cJSON_AddItemToObject(part, "detail", json_text(detail));
+    return part;
+}
+
+void readyz_get(struct req *req)
+{
+    bool stored = store_is_healthy(req->parts->store);
+    bool serves = !http_is_draining(req->http);
+    bool ready = stored && serves;
+    cJSON *tree = cJSON_CreateObject();
+    cJSON *parts = cJSON_CreateObject();
+    cJSON *workers = part_new(true, NULL);
+    cJSON_AddItemToObject(workers, "busy", json_number(jobs_busy(req->parts->jobs)));
+    cJSON_AddItemToObject(parts, "store",
+                          part_new(stored, stored ? NULL
+                                                  : "the results database cannot be "
+                                                    "written; the log has the reason"));
+    cJSON_AddItemToObject(parts, "http", part_new(serves, serves ? NULL : "stopping"));
+    cJSON_AddItemToObject(parts, "workers", workers);
+    cJSON_AddItemToObject(tree, "status", json_text(ready ? "ok" : "unavailable"));
+    cJSON_AddItemToObject(tree, "parts", parts);
+    req_answer_json(req, ready ? 200 : 503, tree);
+}

@@ -1,0 +1,384 @@
+#include "api/http.h"
+#include "api/gate.h"
+#include "api/http_inner.h"
+#include "api/listen.h"
+#include "api/request.h"
+#include "api/route.h"
+#include "api/waiting.h"
+#include "server/clock.h"
+#include "server/limits.h"
+#include "server/log.h"
+#include "server/mem.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define POOL_THREADS 2u         /* measured: more do not help, committing is the limit */
+#define CONNECTIONS_MAX 4096u   /* below the usual limit of open files with room for the rest */
+#define CONNECTION_BYTES 32768u /* headers of 32 kB are enough; more is 431 */
+#define IDLE_S 300u             /* a backstop only: the deadlines below come first */
+#define REQUEST_MS 30000        /* a request that takes longer to arrive is a slow attack */
+#define SEND_NS (120ll * 1000000000) /* an answer that nobody reads */
+#define STOP_NS (5ll * 1000000000)   /* how long http_stop waits for answers to be read */
+
+/* A connection, from accept to close. The deadline runs while the client has the word (a request
+ * comes, an answer is read), never while we have it. libmicrohttpd's own time-out counts silence
+ * only, and is endless for who sends a byte now and then. */
+struct conn {
+    struct deadline deadline; /* first, so that its address is that of the conn */
+    int fd;                   /* open as long as the deadline may be set */
+};
+
+/* --- connections --------------------------------------------------------------------------- */
+
+/* In the deadline thread. libmicrohttpd sees the end of the stream and closes. */
+static void on_too_slow(struct deadline *deadline)
+{
+    const struct conn *conn = (const struct conn *)deadline;
+    (void)shutdown(conn->fd, SHUT_RDWR); /* fails when the client has gone: just as well */
+}
+
+static struct conn *conn_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info->socket_context;
+}
+
+static void expect_request(struct http *http, struct conn *conn)
+{
+    deadline_set(http->deadlines, &conn->deadline, clock_mono_ns() + http->request_ns);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = cls;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct conn *conn = mem_alloc(1, sizeof *conn);
+        conn->deadline.passed = on_too_slow;
+        conn->fd =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        *socket_context = conn;
+        expect_request(http, conn);
+    } else {
+        struct conn *conn = *socket_context;
+        deadline_clear(http->deadlines, &conn->deadline); /* the number may be used anew now */
+        free(conn);
+        *socket_context = NULL;
+    }
+}
+
+/* --- counting what http_stop waits for ----------------------------------------------------- */
+
+/* False when the service stops and the handler must not be entered. */
+static bool enter(struct http *http)
+{
+    lock_take(&http->lock);
+    http->busy++;
+    bool stopping = http->stopping;
+    lock_drop(&http->lock);
+    return !stopping;
+}
+
+static void leave(struct http *http, int busy, int unsent)
+{
+    lock_take(&http->lock);
+    http->busy += busy;
+    http->unsent += unsent;
+    if (http->busy == 0)
+        wait_wake_all(&http->idle);
+    lock_drop(&http->lock);
+}
+
+/* --- requests ------------------------------------------------------------------------------ */
+
+static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
+{
+    struct req *req = req_new(cls, connection, target);
+    req->scope = SCOPE_ADMIN; /* without tokens every caller is: only the loopback reaches us */
+    return req;
+}
+
+static void log_request(const struct req *req)
+{
+    int64_t took_us = (clock_mono_ns() - req->began_ns) / 1000;
+    log_event(req->answer.status >= 500 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "request",
+              "method=%s target=%s status=%d took_us=%" PRId64, log_quote(req->method),
+              log_quote(req->target.raw), req->answer.status, took_us);
+}
+
+static void add_headers(struct req *req, struct MHD_Response *response)
+{
+    const struct answer *answer = &req->answer;
+    (void)MHD_add_response_header(response, "X-Request-Id", req->id);
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Cache-Control",
+                                  answer->has_etag ? "no-cache" : "no-store");
+    if (answer->body)
+        (void)MHD_add_response_header(response, "Content-Type", media_type(answer->media));
+    for (size_t i = 0; i < answer->header_count; i++)
+        (void)MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
+    if (answer->close)
+        (void)MHD_add_response_header(response, "Connection", "close");
+}
+
+/* Hands the answer to libmicrohttpd. */
+static enum MHD_Result send_answer(struct req *req)
+{
+    struct answer *answer = &req->answer;
+    struct conn *conn = conn_of(req->connection);
+    req->phase = REQ_ANSWERED;
+    log_request(req);
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        answer->length, answer->body,
+        answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    if (!response)
+        return MHD_NO; /* out of memory: libmicrohttpd closes */
+    add_headers(req, response);
+    answer->body = NULL; /* the response's from here */
+    deadline_set(req->http->deadlines, &conn->deadline, clock_mono_ns() + SEND_NS);
+    enum MHD_Result queued =
+        MHD_queue_response(req->connection, (unsigned)answer->status, response);
+    MHD_destroy_response(response); /* our reference; the connection has its own */
+    return queued;
+}
+
+/* After a handler or a step of it: sends, unless it is held. */
+static enum MHD_Result finish_step(struct req *req)
+{
+    if (req->phase == REQ_HELD)
+        return MHD_YES;
+    assert(req->answer.status != 0); /* a handler answers or holds */
+    leave(req->http, -1, 1);
+    return send_answer(req);
+}
+
+static bool is_health(const struct req *req)
+{
+    return strcmp(req->target.raw, "/livez") == 0 || strcmp(req->target.raw, "/readyz") == 0;
+}
+
+/* The whole request is here. */
+static enum MHD_Result run(struct req *req)
+{
+    struct http *http = req->http;
+    req->phase = REQ_RUNNING;
+    deadline_clear(http->deadlines, &conn_of(req->connection)->deadline);
+    bool may_enter = enter(http);
+    if (req->refused || !gate_check_end(req)) {
+        /* the gate has answered */
+    } else if (may_enter || is_health(req)) {
+        route_dispatch(req);
+    } else {
+        problem_answer(req, PROBLEM_STOPPING, "try again in a moment");
+        req->answer.close = true;
+    }
+    return finish_step(req);
+}
+
+static enum MHD_Result on_head(struct req *req, const char *method, const char *version)
+{
+    req->method = method;
+    req->phase = REQ_READING;
+    if (gate_check(req, version))
+        return MHD_YES; /* never answered in the first call: libmicrohttpd would close */
+    (void)enter(req->http);
+    return finish_step(req);
+}
+
+static enum MHD_Result on_body(struct req *req, const char *bytes, size_t length)
+{
+    req->body_bytes += length;
+    if (req->body_bytes <= LIMIT_BODY_BYTES)
+        buf_add_bytes(&req->body, bytes, length);
+    /* chunks without end: libmicrohttpd takes no answer between them, only closes */
+    return req->body_bytes <= GATE_DRAIN_BYTES ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result on_resume(struct req *req)
+{
+    req->phase = REQ_RUNNING;
+    req->resume(req);
+    return finish_step(req);
+}
+
+static enum MHD_Result on_call(void *cls, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *upload,
+                               size_t *upload_size, void **ctx)
+{
+    (void)cls;
+    (void)connection;
+    (void)url; /* decoded too early: see target.h */
+    struct req *req = *ctx;
+    enum MHD_Result result = MHD_NO;
+    log_context("req", req->id);
+    switch (req->phase) {
+    case REQ_NEW:
+        result = on_head(req, method, version);
+        break;
+    case REQ_READING:
+        if (*upload_size == 0) {
+            result = run(req);
+        } else {
+            result = on_body(req, upload, *upload_size);
+            *upload_size = 0;
+        }
+        break;
+    case REQ_HELD:
+        result = on_resume(req);
+        break;
+    case REQ_RUNNING:
+    case REQ_ANSWERED:
+        break; /* not called in these */
+    }
+    log_context(NULL, NULL);
+    return result;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **ctx,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)code;
+    struct http *http = cls;
+    struct req *req = *ctx;
+    *ctx = NULL;
+    if (!req)
+        return;
+    if (req->phase == REQ_ANSWERED)
+        leave(http, 0, -1);
+    req_free(req);
+    expect_request(http, conn_of(connection));
+}
+
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text); /* target.h decodes */
+}
+
+/* libmicrohttpd logs each failed accept when files run out; one line a second tells as much. */
+static void PRINTF_LIKE(2, 0) on_log(void *cls, const char *format, va_list args)
+{
+    static _Atomic int64_t last_ns;
+    char text[256];
+    (void)cls;
+    int64_t now_ns = clock_mono_ns();
+    if (now_ns - atomic_load(&last_ns) < 1000000000)
+        return;
+    atomic_store(&last_ns, now_ns);
+    (void)vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
+    log_event(LOG_LEVEL_WARN, "http_library", "says=%s", log_quote(text));
+}
+
+/* --- start and stop ------------------------------------------------------------------------ */
+
+static struct MHD_Daemon *daemon_start(struct http *http)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+        http->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, POOL_THREADS, MHD_OPTION_CONNECTION_LIMIT,
+        CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+}
+
+static void http_free(struct http *http)
+{
+    deadlines_stop(http->deadlines);
+    waiting_free(http->waiting);
+    if (http->listen_fd >= 0)
+        (void)close(http->listen_fd); /* nothing was written */
+    wait_fini(&http->idle);
+    lock_fini(&http->lock);
+    free(http);
+}
+
+static int serve(struct http *http, struct err *err)
+{
+    struct listen_socket socket;
+    if (listen_open(http->parts.listen, &socket, err) < 0)
+        return -1;
+    http->listen_fd = socket.fd;
+    http->port = socket.port;
+    http->loopback_only = true;
+    if (!socket.is_loopback)
+        return err_set(err, ERR_REFUSED, 0,
+                       "listen on %s: without tokens only the loopback may be served",
+                       log_quote(http->parts.listen));
+    if (deadlines_start(&http->deadlines, err) < 0)
+        return -1;
+    http->daemon = daemon_start(http);
+    if (!http->daemon)
+        return err_set(err, ERR_SYSTEM, 0, "start the HTTP daemon: libmicrohttpd refused");
+    return 0;
+}
+
+int http_start(const struct http_parts *parts, struct http **out, struct err *err)
+{
+    struct http *http = mem_alloc(1, sizeof *http);
+    http->parts = *parts;
+    http->listen_fd = -1;
+    http->request_ns = (parts->request_ms > 0 ? parts->request_ms : REQUEST_MS) * 1000000;
+    lock_init(&http->lock);
+    wait_init(&http->idle);
+    http->waiting = waiting_new(http);
+    if (serve(http, err) < 0) {
+        http_free(http);
+        return -1;
+    }
+    *out = http;
+    return 0;
+}
+
+int http_port(const struct http *http)
+{
+    return http->port;
+}
+
+void http_drain(struct http *http)
+{
+    atomic_store(&http->draining, true);
+}
+
+bool http_is_draining(struct http *http)
+{
+    return atomic_load(&http->draining);
+}
+
+/* Handlers and held requests must end: libmicrohttpd may not be stopped while one is suspended.
+ * Answers only get a while: a client that does not read must not keep us. */
+static void wait_until_idle(struct http *http)
+{
+    int64_t until_ns = clock_mono_ns() + STOP_NS;
+    lock_take(&http->lock);
+    while (http->busy > 0)
+        wait_on(&http->idle, &http->lock);
+    while (http->busy > 0 || (http->unsent > 0 && clock_mono_ns() < until_ns))
+        wait_until(&http->idle, &http->lock, until_ns);
+    lock_drop(&http->lock);
+}
+
+void http_stop(struct http *http)
+{
+    if (!http)
+        return;
+    http_drain(http);
+    lock_take(&http->lock);
+    http->stopping = true;
+    lock_drop(&http->lock);
+    (void)MHD_quiesce_daemon(http->daemon); /* gives the socket back, which is ours anyhow */
+    waiting_stop(http->waiting);
+    wait_until_idle(http);
+    MHD_stop_daemon(http->daemon);
+    http_free(http);
+}

@@ -1,0 +1,37 @@
+#pragma once
+/* The HTTP daemon (libmicrohttpd: epoll, a small pool, suspended long polls). Everything that
+ * comes passes gate.h first, then route.h finds its handler. Threads: libmicrohttpd's pool and
+ * one named "deadline". Signals must be blocked before http_start. */
+#include "jobs/jobs.h"
+#include "server/err.h"
+#include "server/secrets.h"
+#include "server/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct http;
+
+/* What the API stands on; borrowed until http_stop returns. */
+struct http_parts {
+    const char *listen; /* HOST:PORT or [HOST]:PORT; port 0 takes a free one */
+    struct store *store;
+    struct jobs *jobs;
+    struct secrets *secrets;
+    int64_t request_ms; /* within which a whole request must have come; 0: 30 s */
+};
+
+/* Binds, then serves. ERR_INPUT: listen is no address; ERR_REFUSED: not the loopback, which needs
+ * tokens; ERR_SYSTEM: the address is taken and the like. */
+MUST_CHECK int http_start(const struct http_parts *parts, struct http **out, struct err *err);
+
+/* The port that is really bound. */
+int http_port(const struct http *http);
+
+/* From now on readyz says 503, so that balancers look elsewhere; all else goes on. */
+void http_drain(struct http *http);
+bool http_is_draining(struct http *http);
+
+/* Answers held long polls (a GET with 503, a submit with its job), lets writes end, closes.
+ * The store and the jobs must still run. Accepts NULL. */
+void http_stop(struct http *http);

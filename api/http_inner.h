@@ -1,0 +1,30 @@
+#pragma once
+/* What http.c, gate.c, request.c and waiting.c share. Handlers do not include this. */
+#include "api/deadline.h"
+#include "api/http.h"
+#include "server/lock.h"
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct req;
+struct waiting;
+
+struct http {
+    struct http_parts parts;
+    struct MHD_Daemon *daemon;
+    int listen_fd;
+    int port;
+    bool loopback_only; /* no tokens: who reaches us is admin */
+    int64_t request_ns; /* within which a whole request must have come */
+    struct deadlines *deadlines;
+    struct waiting *waiting;
+    atomic_bool draining;
+
+    struct wait idle; /* busy or unsent fell to 0 */
+    struct lock lock; /* guards what follows */
+    int busy;         /* requests in a handler or held */
+    int unsent;       /* answers that are not on their way as a whole yet */
+    bool stopping;    /* no handler is entered any more */
+};

@@ -1,0 +1,248 @@
+/* PUT, GET and DELETE of /v1/instances/{name}, and their list. */
+#include "api/handlers.h"
+#include "api/page.h"
+#include "api/resource.h"
+#include "jobs/instance.h"
+#include "server/mem.h"
+#include "server/store_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- out ----------------------------------------------------------------------------------- */
+
+static cJSON *instance_json(const struct instance_row *row)
+{
+    cJSON *tree = resource_new(row->name, row->definition);
+    cJSON_AddItemToObject(tree, "held", json_text(row->held));
+    resource_add_time(tree, "created_at", row->created_at);
+    resource_add_time(tree, "updated_at", row->updated_at);
+    return tree;
+}
+
+static void answer_row(struct req *req, int status, const struct instance_row *row)
+{
+    char etag[ETAG_SIZE];
+    req_answer_json(req, status, instance_json(row));
+    (void)req_answer_etag(req, etag_of_version(row->version, etag)); /* 304 is answered by it */
+}
+
+static void row_cleanup(void *row)
+{
+    instance_row_fini(row);
+}
+
+/* --- one ----------------------------------------------------------------------------------- */
+
+struct instance_get {
+    const char *name;
+    struct instance_row row;
+};
+
+static int get_work(struct db *db, void *arg, struct err *err)
+{
+    struct instance_get *get = arg;
+    return store_instance_get(db, get->name, &get->row, err);
+}
+
+static void answer_unknown(struct req *req)
+{
+    problem_answer(req, PROBLEM_NOT_FOUND, "no instance has this name");
+}
+
+void instance_get(struct req *req)
+{
+    struct err err;
+    struct instance_get *get = req_alloc(req, sizeof *get);
+    get->name = req->params[0];
+    req_defer(req, row_cleanup, &get->row);
+    if (!instance_name_is_valid(get->name))
+        answer_unknown(req);
+    else if (store_read(req->parts->store, get_work, get, &err) == 0)
+        answer_row(req, 200, &get->row);
+    else if (err.code == ERR_NOT_FOUND)
+        answer_unknown(req);
+    else
+        problem_err(req, &err);
+}
+
+/* --- put ----------------------------------------------------------------------------------- */
+
+struct instance_put {
+    struct instance_row row;
+    struct resource_change change;
+};
+
+/* The version of a stored instance, -1 when there is none. */
+static int find_version(struct db *db, const char *name, int64_t *out_version, struct err *err)
+{
+    struct instance_row row = {0};
+    struct err found;
+    int rc = store_instance_get(db, name, &row, &found);
+    if (rc < 0 && found.code != ERR_NOT_FOUND) {
+        *err = found;
+        return -1;
+    }
+    *out_version = rc < 0 ? -1 : row.version;
+    instance_row_fini(&row);
+    return 0;
+}
+
+static int check_work(struct db *db, const char *name, struct resource_change *change,
+                      struct err *err)
+{
+    int64_t version = -1;
+    if (!precondition_is_set(&change->wanted))
+        return 0;
+    if (find_version(db, name, &version, err) < 0)
+        return -1;
+    return resource_check(change, version, err);
+}
+
+static int put_work(struct db *db, void *arg, struct err *err)
+{
+    struct instance_put *put = arg;
+    if (check_work(db, put->row.name, &put->change, err) < 0)
+        return -1;
+    return store_instance_put(db, &put->row, -1, &put->change.created, err);
+}
+
+static void put_done(struct req *req, int rc, const struct err *err)
+{
+    struct instance_put *put = req->then_arg;
+    if (rc < 0) {
+        resource_failed(req, &put->change, err);
+        return;
+    }
+    jobs_wake(req->parts->jobs); /* jobs that were held back by a refused login may run */
+    answer_row(req, put->change.created ? 201 : 200, &put->row);
+    if (put->change.created)
+        req_answer_header(req, "Location", "/v1/instances/%s", put->row.name);
+}
+
+/* What GET shows beyond the definition may come back in a PUT: whoever reads, changes a member
+ * and writes need not know which members are ours. */
+static void drop_shown_members(cJSON *tree, const char *name)
+{
+    static const char *const shown[] = {"held", "created_at", "updated_at"};
+    const cJSON *given = json_member(tree, "name");
+    if (cJSON_IsString(given) && strcmp(given->valuestring, name) == 0)
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, "name");
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, shown[i]);
+}
+
+/* Reads the body; the definition with its defaults is the caller's. NULL when it is answered. */
+static char *read_definition(struct req *req)
+{
+    char *definition = NULL;
+    struct instance instance;
+    struct json_faults faults = {0};
+    drop_shown_members(req->json, req->params[0]);
+    if (instance_read(req_take_json(req), req->parts->secrets, &instance, &faults) < 0) {
+        problem_faults(req, &faults);
+    } else {
+        cJSON *tree = instance_to_json(&instance);
+        definition = json_print(tree);
+        cJSON_Delete(tree);
+    }
+    instance_fini(&instance);
+    json_faults_fini(&faults);
+    return definition;
+}
+
+void instance_put(struct req *req)
+{
+    struct instance_put *put = req_alloc(req, sizeof *put);
+    req_defer(req, row_cleanup, &put->row);
+    if (!instance_name_is_valid(req->params[0])) {
+        problem_answer(req, PROBLEM_MALFORMED, "a name is 1 to 64 characters of a-z 0-9 . _ -");
+        return;
+    }
+    put->row.definition = read_definition(req);
+    if (!put->row.definition)
+        return;
+    put->row.name = mem_copy(req->params[0]);
+    put->change.wanted = resource_precondition(req);
+    req_write(req, put_work, put, put_done);
+}
+
+/* --- delete -------------------------------------------------------------------------------- */
+
+struct instance_delete {
+    const char *name;
+    struct resource_change change;
+};
+
+static int delete_work(struct db *db, void *arg, struct err *err)
+{
+    struct instance_delete *delete = arg;
+    if (check_work(db, delete->name, &delete->change, err) < 0)
+        return -1;
+    return store_instance_delete(db, delete->name, -1, err);
+}
+
+static void delete_done(struct req *req, int rc, const struct err *err)
+{
+    struct instance_delete *delete = req->then_arg;
+    if (rc == 0)
+        req_answer_empty(req, 204);
+    else if (err->code == ERR_NOT_FOUND)
+        answer_unknown(req);
+    else
+        resource_failed(req, &delete->change, err);
+}
+
+void instance_delete(struct req *req)
+{
+    struct instance_delete *delete = req_alloc(req, sizeof *delete);
+    if (!instance_name_is_valid(req->params[0])) {
+        answer_unknown(req);
+        return;
+    }
+    delete->name = req->params[0];
+    delete->change.wanted = resource_precondition(req);
+    req_write(req, delete_work, delete, delete_done);
+}
+
+/* --- list ---------------------------------------------------------------------------------- */
+
+struct instance_page {
+    struct page page;
+    struct instance_row *rows;
+    size_t count;
+};
+
+static int list_work(struct db *db, void *arg, struct err *err)
+{
+    struct instance_page *found = arg;
+    return store_instance_list(db, &found->page.list, &found->rows, &found->count, err);
+}
+
+static void page_cleanup(void *what)
+{
+    struct instance_page *found = what;
+    for (size_t i = 0; i < found->count; i++)
+        instance_row_fini(&found->rows[i]);
+    free(found->rows);
+}
+
+void instance_list(struct req *req)
+{
+    static const char *const names[] = {"limit", "cursor", NULL};
+    struct err err;
+    struct instance_page *found = req_alloc(req, sizeof *found);
+    req_defer(req, page_cleanup, found);
+    if (req_query_only(req, names) < 0 || page_read(req, instance_name_is_valid, &found->page) < 0)
+        return;
+    if (store_read(req->parts->store, list_work, found, &err) < 0) {
+        problem_err(req, &err);
+        return;
+    }
+    cJSON *items = cJSON_CreateArray();
+    size_t shown = page_shown(&found->page, found->count);
+    for (size_t i = 0; i < shown; i++)
+        cJSON_AddItemToArray(items, instance_json(&found->rows[i]));
+    page_answer(req, items,
+                page_has_more(&found->page, found->count) ? found->rows[shown - 1].name : NULL);
+}

@@ -1,0 +1,71 @@
+/* GET /v1/jobs/{id}/report: JSON, or Markdown for people. */
+#include "api/etag.h"
+#include "api/handlers.h"
+#include "api/job_view.h"
+#include "jobs/jobs.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct report_get {
+    const char *job;
+    bool job_exists;
+    char *document;
+};
+
+static int get_work(struct db *db, void *arg, struct err *err)
+{
+    struct report_get *get = arg;
+    struct job_row row = {0};
+    int rc = store_job_get(db, get->job, &row, err);
+    job_row_fini(&row);
+    if (rc < 0)
+        return -1;
+    get->job_exists = true;
+    return store_report_get(db, get->job, &get->document, err);
+}
+
+/* A report has no version of its own: the first half of its text's SHA-256 stands for it. */
+static const char *etag_of_text(const char *text, char out[ETAG_SIZE])
+{
+    unsigned char digest[32];
+    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text, strlen(text), digest) < 0)
+        abort(); /* no SHA-256: the library is broken, and with it every promise of ours */
+    out[0] = '"';
+    for (int i = 0; i < 16; i++)
+        (void)snprintf(out + 1 + 2 * i, 3, "%02x", digest[i]);
+    (void)snprintf(out + 33, ETAG_SIZE - 33, "\"");
+    return out;
+}
+
+/* Takes document over. */
+static void answer_document(struct req *req, char *document)
+{
+    char etag[ETAG_SIZE];
+    char *text = document;
+    if (req->media == MEDIA_MARKDOWN) {
+        text = job_report_markdown(document);
+        free(document);
+    }
+    etag_of_text(text, etag);
+    req_answer_text(req, 200, req->media, text);
+    req_answer_header(req, "Vary", "Accept");
+    (void)req_answer_etag(req, etag); /* 304 is answered by it */
+}
+
+void report_get(struct req *req)
+{
+    struct err err;
+    struct report_get get = {.job = req->params[0]};
+    if (store_read(req->parts->store, get_work, &get, &err) == 0)
+        answer_document(req, get.document);
+    else if (err.code != ERR_NOT_FOUND)
+        problem_err(req, &err);
+    else if (get.job_exists)
+        problem_answer(req, PROBLEM_NOT_FOUND, "this job has no report yet");
+    else
+        job_view_unknown(req);
+}

@@ -1,0 +1,181 @@
+#include "api/target.h"
+#include "server/mem.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static int hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    return -1;
+}
+
+/* One byte of [*at, end), decoded; moves *at behind it. -1 for a broken % or a control byte. */
+static int decode_byte(const char **at, const char *end)
+{
+    const char *here = *at;
+    int byte = (unsigned char)*here++;
+    if (byte == '%') {
+        int high = end - here >= 2 ? hex_value(here[0]) : -1;
+        int low = high >= 0 ? hex_value(here[1]) : -1;
+        if (low < 0)
+            return -1;
+        byte = high * 16 + low;
+        here += 2;
+    }
+    *at = here;
+    return byte < 0x20 || byte == 0x7F ? -1 : byte;
+}
+
+/* Decodes [from, end) to *to, which is moved behind the NUL; in queries + is a blank. Returns the
+ * text, or NULL when it is broken. */
+static const char *decode(const char *from, const char *end, bool is_query, char **to)
+{
+    char *text = *to;
+    char *out = text;
+    while (from < end) {
+        bool blank = is_query && *from == '+';
+        int byte = decode_byte(&from, end);
+        if (byte < 0)
+            return NULL;
+        *out++ = blank ? ' ' : (char)byte;
+    }
+    *out++ = '\0';
+    *to = out;
+    return text;
+}
+
+/* How many bytes the UTF-8 character at `at` has; 0 when it is none (RFC 3629: no overlong
+ * forms, no surrogates, nothing above U+10FFFF). */
+static size_t character_length(const unsigned char *at)
+{
+    static const struct {
+        unsigned char first_low, first_high, second_low, second_high;
+        size_t length;
+    } forms[] = {
+        {0x01, 0x7F, 0x00, 0xFF, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (at[0] < forms[i].first_low || at[0] > forms[i].first_high)
+            continue;
+        if (forms[i].length > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high))
+            continue;
+        for (size_t k = 2; k < forms[i].length; k++)
+            if (at[k] < 0x80 || at[k] > 0xBF)
+                return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+static bool is_utf8(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        size_t length = character_length(at);
+        if (length == 0)
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+/* What must not be there before anything is decoded. */
+static const char *raw_fault(const char *raw)
+{
+    size_t path_length = strcspn(raw, "?");
+    if (raw[0] != '/')
+        return "does not begin with a slash";
+    for (const char *at = raw; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+        if (byte <= ' ' || byte >= 0x7F || byte == '#' || byte == '\\')
+            return "holds a byte that must be percent-encoded";
+        if (strncmp(at, "%00", 3) == 0)
+            return "holds %00";
+        if ((size_t)(at - raw) >= path_length)
+            continue;
+        if (strncasecmp(at, "%2f", 3) == 0 || strncasecmp(at, "%5c", 3) == 0)
+            return "hides a slash";
+        if (at[0] == '/' && at[1] == '/')
+            return "has an empty segment";
+    }
+    return NULL;
+}
+
+static const char *read_path(struct target *target, char **to)
+{
+    const char *at = target->raw + 1;
+    const char *path_end = target->raw + strcspn(target->raw, "?");
+    if (at == path_end)
+        return NULL;
+    for (;;) {
+        size_t length = strcspn(at, "/?");
+        const char *segment = decode(at, at + length, false, to);
+        if (!segment || !is_utf8(segment))
+            return "is not well encoded";
+        if (strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0)
+            return "has a dot segment";
+        if (target->segment_count < TARGET_SEGMENTS)
+            target->segments[target->segment_count] = segment;
+        target->segment_count++;
+        at += length;
+        if (at >= path_end)
+            return NULL;
+        at++;
+    }
+}
+
+static const char *read_queries(struct target *target, char **to)
+{
+    const char *at = strchr(target->raw, '?');
+    for (at = at ? at + 1 : ""; *at;) {
+        size_t length = strcspn(at, "&");
+        size_t name_length = strcspn(at, "=&");
+        bool has_value = name_length < length;
+        if (length == 0) {
+            at++;
+            continue;
+        }
+        if (target->query_count == TARGET_QUERIES)
+            return "has too many parameters";
+        const char *name = decode(at, at + name_length, true, to);
+        const char *value = decode(at + name_length + (has_value ? 1 : 0), at + length, true, to);
+        if (!name || !value || !is_utf8(name) || !is_utf8(value))
+            return "is not well encoded";
+        target->queries[target->query_count++] = (struct target_query){name, value};
+        at += length;
+        if (*at == '&')
+            at++;
+    }
+    return NULL;
+}
+
+const char *target_read(const char *raw, struct target *out)
+{
+    *out = (struct target){.raw = mem_copy(raw)};
+    const char *fault = raw_fault(raw);
+    if (fault)
+        return fault;
+    /* Decoding never lengthens; a part without its separator (the last, a missing value) needs
+     * one byte more for its NUL. */
+    out->text = mem_alloc(strlen(raw) + TARGET_QUERIES + 3, 1);
+    char *to = out->text;
+    fault = read_path(out, &to);
+    return fault ? fault : read_queries(out, &to);
+}
+
+void target_fini(struct target *target)
+{
+    free(target->raw);
+    free(target->text);
+    *target = (struct target){0};
+}

@@ -1,0 +1,226 @@
+/* PUT, GET and DELETE of /v1/webhooks/{name}, and their list. */
+#include "api/handlers.h"
+#include "api/page.h"
+#include "api/resource.h"
+#include "jobs/instance.h"
+#include "jobs/webhook.h"
+#include "server/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- out ----------------------------------------------------------------------------------- */
+
+static cJSON *webhook_json(const struct webhook_row *row)
+{
+    cJSON *tree = resource_new(row->name, row->definition);
+    cJSON_AddItemToObject(tree, "disabled", cJSON_CreateBool(row->disabled));
+    resource_add_time(tree, "created_at", row->created_at);
+    resource_add_time(tree, "updated_at", row->updated_at);
+    return tree;
+}
+
+static void answer_row(struct req *req, int status, const struct webhook_row *row)
+{
+    char etag[ETAG_SIZE];
+    req_answer_json(req, status, webhook_json(row));
+    (void)req_answer_etag(req, etag_of_version(row->version, etag)); /* 304 is answered by it */
+}
+
+static void answer_unknown(struct req *req)
+{
+    problem_answer(req, PROBLEM_NOT_FOUND, "no webhook has this name");
+}
+
+static void row_cleanup(void *row)
+{
+    webhook_row_fini(row);
+}
+
+/* --- one ----------------------------------------------------------------------------------- */
+
+struct webhook_get {
+    const char *name;
+    struct webhook_row row;
+};
+
+static int get_work(struct db *db, void *arg, struct err *err)
+{
+    struct webhook_get *get = arg;
+    return store_webhook_get(db, get->name, &get->row, err);
+}
+
+void webhook_get(struct req *req)
+{
+    struct err err;
+    struct webhook_get *get = req_alloc(req, sizeof *get);
+    get->name = req->params[0];
+    req_defer(req, row_cleanup, &get->row);
+    if (!instance_name_is_valid(get->name))
+        answer_unknown(req);
+    else if (store_read(req->parts->store, get_work, get, &err) == 0)
+        answer_row(req, 200, &get->row);
+    else if (err.code == ERR_NOT_FOUND)
+        answer_unknown(req);
+    else
+        problem_err(req, &err);
+}
+
+/* --- put ----------------------------------------------------------------------------------- */
+
+struct webhook_put {
+    struct webhook_row row;
+    struct resource_change change;
+};
+
+/* Holds a change against the stored version, when it asks for one. */
+static int check_work(struct db *db, const char *name, struct resource_change *change,
+                      struct err *err)
+{
+    struct webhook_row row = {0};
+    struct err found;
+    if (!precondition_is_set(&change->wanted))
+        return 0;
+    int rc = store_webhook_get(db, name, &row, &found);
+    if (rc < 0 && found.code != ERR_NOT_FOUND) {
+        *err = found;
+        return -1;
+    }
+    int64_t version = rc < 0 ? -1 : row.version;
+    webhook_row_fini(&row);
+    return resource_check(change, version, err);
+}
+
+static int put_work(struct db *db, void *arg, struct err *err)
+{
+    struct webhook_put *put = arg;
+    if (check_work(db, put->row.name, &put->change, err) < 0)
+        return -1;
+    return store_webhook_put(db, &put->row, -1, &put->change.created, err);
+}
+
+static void put_done(struct req *req, int rc, const struct err *err)
+{
+    struct webhook_put *put = req->then_arg;
+    if (rc < 0) {
+        resource_failed(req, &put->change, err);
+        return;
+    }
+    jobs_wake(req->parts->jobs); /* deliveries that waited for a better URL may go */
+    answer_row(req, put->change.created ? 201 : 200, &put->row);
+    if (put->change.created)
+        req_answer_header(req, "Location", "/v1/webhooks/%s", put->row.name);
+}
+
+/* Fills the row from the body; answers and returns -1 when it cannot. */
+static int read_row(struct req *req, struct webhook_row *row)
+{
+    int rc = -1;
+    struct err err;
+    struct webhook webhook;
+    struct json_faults faults = {0};
+    const struct secrets *secrets = req->parts->secrets;
+    if (webhook_read(req_take_json(req), secrets, &webhook, &faults) < 0)
+        problem_faults(req, &faults);
+    else if (webhook_to_row(&webhook, req->params[0], secrets, row, &err) < 0)
+        problem_err(req, &err);
+    else
+        rc = 0;
+    webhook_fini(&webhook);
+    json_faults_fini(&faults);
+    return rc;
+}
+
+void webhook_put(struct req *req)
+{
+    struct webhook_put *put = req_alloc(req, sizeof *put);
+    req_defer(req, row_cleanup, &put->row);
+    if (!instance_name_is_valid(req->params[0])) {
+        problem_answer(req, PROBLEM_MALFORMED, "a name is 1 to 64 characters of a-z 0-9 . _ -");
+        return;
+    }
+    if (read_row(req, &put->row) < 0)
+        return;
+    put->change.wanted = resource_precondition(req);
+    req_write(req, put_work, put, put_done);
+}
+
+/* --- delete -------------------------------------------------------------------------------- */
+
+struct webhook_delete {
+    const char *name;
+    struct resource_change change;
+};
+
+static int delete_work(struct db *db, void *arg, struct err *err)
+{
+    struct webhook_delete *delete = arg;
+    if (check_work(db, delete->name, &delete->change, err) < 0)
+        return -1;
+    return store_webhook_delete(db, delete->name, -1, err);
+}
+
+static void delete_done(struct req *req, int rc, const struct err *err)
+{
+    struct webhook_delete *delete = req->then_arg;
+    if (rc == 0)
+        req_answer_empty(req, 204);
+    else if (err->code == ERR_NOT_FOUND)
+        answer_unknown(req);
+    else
+        resource_failed(req, &delete->change, err);
+}
+
+void webhook_delete(struct req *req)
+{
+    struct webhook_delete *delete = req_alloc(req, sizeof *delete);
+    if (!instance_name_is_valid(req->params[0])) {
+        answer_unknown(req);
+        return;
+    }
+    delete->name = req->params[0];
+    delete->change.wanted = resource_precondition(req);
+    req_write(req, delete_work, delete, delete_done);
+}
+
+/* --- list ---------------------------------------------------------------------------------- */
+
+struct webhook_page {
+    struct page page;
+    struct webhook_row *rows;
+    size_t count;
+};
+
+static int list_work(struct db *db, void *arg, struct err *err)
+{
+    struct webhook_page *found = arg;
+    return store_webhook_list(db, &found->page.list, &found->rows, &found->count, err);
+}
+
+static void page_cleanup(void *what)
+{
+    struct webhook_page *found = what;
+    for (size_t i = 0; i < found->count; i++)
+        webhook_row_fini(&found->rows[i]);
+    free(found->rows);
+}
+
+void webhook_list(struct req *req)
+{
+    static const char *const names[] = {"limit", "cursor", NULL};
+    struct err err;
+    struct webhook_page *found = req_alloc(req, sizeof *found);
+    req_defer(req, page_cleanup, found);
+    if (req_query_only(req, names) < 0 || page_read(req, instance_name_is_valid, &found->page) < 0)
+        return;
+    if (store_read(req->parts->store, list_work, found, &err) < 0) {
+        problem_err(req, &err);
+        return;
+    }
+    cJSON *items = cJSON_CreateArray();
+    size_t shown = page_shown(&found->page, found->count);
+    for (size_t i = 0; i < shown; i++)
+        cJSON_AddItemToArray(items, webhook_json(&found->rows[i]));
+    page_answer(req, items,
+                page_has_more(&found->page, found->count) ? found->rows[shown - 1].name : NULL);
+}

@@ -1,0 +1,247 @@
+#include "jobs/backup.h"
+#include "jobs/files.h"
+#include "jobs/journal.h"
+#include "jobs/measure/messages.h"
+#include "jobs/member.h"
+#include "jobs/preflight.h"
+#include "server/clock.h"
+#include "server/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cJSON *find_target(const char *name, const cJSON *targets, const cJSON *extra)
+{
+    const cJSON *target;
+    const char *extra_name = member_text(extra, "name");
+    if (extra_name && strcmp(extra_name, name) == 0)
+        return extra;
+    cJSON_ArrayForEach(target, targets)
+    {
+        const char *own = member_text(target, "name");
+        if (own && strcmp(own, name) == 0)
+            return target;
+    }
+    return NULL;
+}
+
+bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJSON *extra,
+                          struct backup_settings *out)
+{
+    const char *name = member_text(settings, "target");
+    const cJSON *target = name ? find_target(name, targets, extra) : NULL;
+    if (!target)
+        return false;
+    *out = (struct backup_settings){
+        .database = member_text(settings, "database"),
+        .files = (int)member_int(settings, "files", member_int(target, "files", 1)),
+        .buffercount = member_int(settings, "buffercount", 0),
+        .maxtransfersize = member_int(settings, "maxtransfersize", 0),
+        .blocksize = member_int(settings, "blocksize", 0),
+        .compression = member_text(settings, "compression"),
+    };
+    if (!out->compression)
+        out->compression = "off";
+    const cJSON *path;
+    cJSON_ArrayForEach(path, json_member(target, "paths")) if (cJSON_IsString(path) &&
+                                                               out->folder_count < LIMIT_STRIPES)
+        out->folders[out->folder_count++] = path->valuestring;
+    return out->database && out->folder_count > 0;
+}
+
+bool backup_is_nul(const struct backup_settings *settings)
+{
+    return strcmp(settings->folders[0], "NUL") == 0;
+}
+
+void backup_paths_free(char **paths, int count)
+{
+    for (int i = 0; paths && i < count; i++)
+        free(paths[i]);
+    free(paths);
+}
+
+static char **make_paths(const struct backup_settings *settings, const char *job, const char *seq)
+{
+    char **paths = mem_alloc((size_t)settings->files, sizeof *paths);
+    for (int i = 0; i < settings->files; i++) {
+        const char *folder = settings->folders[(size_t)i % settings->folder_count];
+        paths[i] =
+            backup_is_nul(settings) ? mem_copy("NUL") : tsql_backup_path(folder, job, seq, i + 1);
+    }
+    return paths;
+}
+
+int backup_statement(const struct backup_settings *settings, const char *job, const char *seq,
+                     struct buf *out, char ***out_paths, struct err *err)
+{
+    char **paths = make_paths(settings, job, seq);
+    char *name = mem_format("sweetspot:%s:%s", job, seq);
+    struct tsql_backup backup = {.database = settings->database,
+                                 .devices = (const char *const *)paths,
+                                 .device_count = (size_t)settings->files,
+                                 .buffercount = settings->buffercount,
+                                 .maxtransfersize = settings->maxtransfersize,
+                                 .blocksize = settings->blocksize,
+                                 .compression = settings->compression,
+                                 .name = name};
+    int rc = tsql_backup(&backup, out, err);
+    free(name);
+    if (rc == 0 && out_paths)
+        *out_paths = paths;
+    else
+        backup_paths_free(paths, settings->files);
+    return rc;
+}
+
+/* The files must be new: nothing that somebody else made is ever written to. */
+static int reserve_files(struct run *run, const struct backup_settings *settings, char **paths,
+                         struct err *err)
+{
+    if (backup_is_nul(settings))
+        return 0;
+    if (preflight_space(run, settings, 1, err) < 0)
+        return -1;
+    for (int i = 0; i < settings->files; i++)
+        if (files_exists(run, paths[i], err) == 1)
+            return err_set(err, ERR_REFUSED, 0, "%s exists already; nothing was written", paths[i]);
+    if (mssql_is_dead(run_session(run)))
+        return -1;
+    return journal_files(run, (const char *const *)paths, (size_t)settings->files, err);
+}
+
+struct listener {
+    struct run *run;
+    struct backup_messages messages;
+};
+
+static void on_message(void *ctx, const struct mssql_message *message)
+{
+    struct listener *listener = ctx;
+    backup_messages_take(&listener->messages, message->number, message->severity, message->text);
+    atomic_store(&listener->run->current_percent, listener->messages.percent);
+}
+
+/* What the messages said, into the trial. */
+static void read_messages(const struct backup_messages *messages, struct trial *trial)
+{
+    const struct backup_line *line = &messages->line;
+    if (!messages->success_seen)
+        return;
+    trial->pages = line->pages;
+    trial->bytes = line->pages * 8192;
+    trial->server_s = line->seconds;
+    if (!line->consistent)
+        trial_note(trial, "the printed rate does not fit the printed pages and seconds");
+}
+
+static void fail(struct trial *trial, enum trial_status status, int number, const char *text)
+{
+    trial->status = status;
+    trial->error_number = number;
+    mem_replace(&trial->error_text, text);
+    mem_replace(&trial->error_step, "backup");
+}
+
+/* Decides what a failed BACKUP means: for this arm, for this trial, or for the whole run. */
+static int judge_failure(struct trial *trial, const struct backup_messages *messages,
+                         const struct err *why, struct err *err)
+{
+    int number = messages->error_number ? messages->error_number : why->detail;
+    const char *text = messages->error_number ? messages->error_text : why->msg;
+    *err = *why;
+    if (why->code == ERR_CANCELLED) {
+        fail(trial, TRIAL_CANCELLED, number, text);
+        return -1;
+    }
+    if (why->code != ERR_SQL)
+        return -1;
+    if (message_is_passing(number)) {
+        fail(trial, TRIAL_CONTAMINATED, number, text);
+        return 0;
+    }
+    fail(trial, TRIAL_FAILED, number, text);
+    if (message_is_refusal(number) || message_is_hopeless(number))
+        return err_set(err, ERR_SQL, number, "%s", text);
+    return 0;
+}
+
+/* Size of the backup as msdb records it; unknown (-1) without the right to read it. */
+static int64_t recorded_bytes(struct run *run, const struct backup_settings *settings, int64_t seq)
+{
+    char *name = mem_format("sweetspot:%s:%" PRId64, run->row.id, seq);
+    struct mssql_value values[] = {{.text = name}, {.text = settings->database}};
+    struct mssql_rows *rows = NULL;
+    struct err why;
+    int64_t bytes = -1;
+    if (!run->no_history &&
+        mssql_query(run_session(run),
+                    "SELECT TOP (1) CONVERT(bigint, compressed_backup_size), "
+                    "CONVERT(bigint, backup_size) FROM msdb.dbo.backupset "
+                    "WHERE name = ? AND database_name = ? ORDER BY backup_set_id DESC",
+                    values, 2, &rows, &why) == 0)
+        bytes = mssql_int(rows, 0, 0, mssql_int(rows, 0, 1, -1));
+    else
+        run->no_history = true;
+    mssql_rows_free(rows);
+    free(name);
+    return bytes;
+}
+
+static int execute(struct run *run, const char *statement, struct trial *trial, struct err *err)
+{
+    struct listener listener = {.run = run};
+    struct probe_sample before;
+    struct probe_sample after;
+    struct err why = {0};
+    probe_take(&run->probe, run_session(run), &before);
+    atomic_store(&run->measuring, true);
+    int rc = run_go_on(run, err);
+    if (rc < 0) {
+        atomic_store(&run->measuring, false);
+        probe_sample_fini(&before);
+        return -1;
+    }
+    trial->started_at = clock_wall_ms();
+    int64_t start_ns = clock_mono_ns();
+    rc = mssql_execute(run_session(run), statement, on_message, &listener, &why);
+    trial->elapsed_s = (double)(clock_mono_ns() - start_ns) / 1e9;
+    atomic_store(&run->measuring, false);
+    read_messages(&listener.messages, trial);
+    if (rc < 0)
+        rc = judge_failure(trial, &listener.messages, &why, err);
+    else if (!backup_messages_ok(&listener.messages, true))
+        fail(trial, TRIAL_FAILED, listener.messages.error_number,
+             "BACKUP ended without its success message (3014)");
+    else
+        trial->status = TRIAL_OK;
+    probe_take(&run->probe, run_session(run), &after);
+    probe_judge(&before, &after, trial);
+    probe_sample_fini(&before);
+    probe_sample_fini(&after);
+    return rc;
+}
+
+int backup_trial(struct run *run, const struct backup_settings *settings, struct trial *trial,
+                 struct err *err)
+{
+    struct buf statement = {0};
+    char **paths = NULL;
+    char *seq = mem_format("%" PRId64, trial->seq);
+    int rc = backup_statement(settings, run->row.id, seq, &statement, &paths, err);
+    if (rc == 0)
+        rc = reserve_files(run, settings, paths, err);
+    if (rc == 0)
+        rc = execute(run, buf_text(&statement), trial, err);
+    if (rc == 0 && trial->status != TRIAL_FAILED) {
+        run->bytes_read += trial->bytes > 0 ? trial->bytes : 0;
+        trial->file_bytes = backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);
+        run->bytes_written += trial->file_bytes > 0 ? trial->file_bytes : 0;
+    }
+    free(seq);
+    backup_paths_free(paths, settings->files);
+    buf_fini(&statement);
+    return rc;
+}

@@ -1,0 +1,318 @@
+#include "jobs/ending.h"
+#include "jobs/event.h"
+#include "jobs/journal.h"
+#include "jobs/kind.h"
+#include "jobs/measure/messages.h"
+#include "jobs/progress.h"
+#include "server/clock.h"
+#include "server/log.h"
+#include "server/mem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_FIRST_MS 5000 /* api.md §2: 5 s up to 5 min apart */
+#define RETRY_LONGEST_MS 300000
+#define STORE_TRIES 60
+
+/* What is about to be stored. */
+struct ending {
+    struct run *run;
+    enum job_state state;
+    const char *reason; /* of JOB_WAITING */
+    char *report;       /* text, or NULL */
+    const char *hold;   /* why the instance's other jobs wait, or NULL */
+    bool unreachable;   /* tell that the instance is not reached (first time only) */
+    int64_t now_ms;
+};
+
+struct bundle ending_bundle(const struct run *run)
+{
+    return (struct bundle){.job = run->row.id,
+                           .kind = run->row.kind,
+                           .instance = run->row.instance,
+                           .facts = &run->plan.facts,
+                           .authenticated = run->plan.authenticated,
+                           .design = &run->definition.design,
+                           .arms = run->plan.arms,
+                           .arm_count = run->plan.arm_count,
+                           .trials = run->trials,
+                           .trial_count = run->trial_count,
+                           .parameters = run->definition.parameters};
+}
+
+/* --- report -------------------------------------------------------------------------------- */
+
+static void add_warnings(const struct run *run, cJSON *report)
+{
+    char *lines = mem_copy(buf_text(&run->warnings));
+    char *rest = lines;
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
+        if (*line)
+            report_warn(report, "%s", line);
+    free(lines);
+}
+
+static void add_chain(struct run *run, cJSON *report)
+{
+    const char *database =
+        cJSON_GetStringValue(json_member(run->definition.parameters, "database"));
+    bool can_ask = database && run_session(run) && !mssql_is_dead(run_session(run));
+    cJSON *after = can_ask ? probe_chain(run_session(run), database) : cJSON_CreateObject();
+    cJSON *chain = probe_chain_compare(run->plan.chain, after);
+    const cJSON *unchanged;
+    cJSON_ArrayForEach(unchanged, chain) if (cJSON_IsFalse(unchanged))
+        report_warn(report, "%s is false: a backup that is not ours moved it while this job ran",
+                    unchanged->string);
+    cJSON_ReplaceItemInObject(report, "chain", chain);
+    cJSON_Delete(after);
+}
+
+/* NULL when nothing was measured. outcome may be NULL: then nothing is recommended. */
+static cJSON *make_report(struct run *run, struct outcome *outcome)
+{
+    if (run->plan.arm_count == 0)
+        return NULL;
+    struct bundle bundle = ending_bundle(run);
+    struct analysis analysis;
+    analysis_make(&bundle, &analysis);
+    cJSON *report = report_make(&bundle, &analysis);
+    if (outcome)
+        run->definition.kind->report(&bundle, &analysis, report, outcome);
+    else
+        report_warn(report,
+                    "The job did not run to its end (%" PRId64 " of %" PRId64
+                    " trials), so nothing is recommended.",
+                    run->row.trials_done, run->row.trials_planned);
+    add_chain(run, report);
+    add_warnings(run, report);
+    analysis_fini(&analysis);
+    return report;
+}
+
+static bool any_trial_counts(const struct run *run)
+{
+    for (size_t i = 0; i < run->trial_count; i++)
+        if (trial_counts(&run->trials[i]))
+            return true;
+    return false;
+}
+
+/* --- the stored end ------------------------------------------------------------------------ */
+
+static int write_events(struct db *db, const struct ending *ending, struct err *err)
+{
+    const struct job_row *row = &ending->run->row;
+    const struct {
+        const char *event;
+        bool wanted;
+    } events[] = {
+        {EVENT_JOB_FINISHED, job_state_is_end(ending->state)},
+        {EVENT_JOB_FAILED, ending->state == JOB_FAILED},
+        {EVENT_CLEANUP_FAILED,
+         job_state_is_end(ending->state) && strcmp(row->cleanup, "failed") == 0},
+        {EVENT_INSTANCE_UNREACHABLE, ending->unreachable},
+    };
+    for (size_t i = 0; i < JSON_COUNT(events); i++)
+        if (events[i].wanted &&
+            event_write(db, events[i].event, row, ending->report, ending->now_ms, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int ending_work(struct db *db, void *arg, struct err *err)
+{
+    struct ending *ending = arg;
+    struct run *run = ending->run;
+    if (progress_row_work(db, run, err) < 0)
+        return -1;
+    if (ending->report && store_report_put(db, run->row.id, ending->report, err) < 0)
+        return -1;
+    if (ending->hold && store_instance_hold(db, run->row.instance, ending->hold, err) < 0)
+        return -1;
+    return write_events(db, ending, err);
+}
+
+/* A store that fails for a moment must not turn a finished job into an unfinished one. */
+static void store_ending(struct ending *ending)
+{
+    struct run *run = ending->run;
+    struct err err = {0};
+    for (int i = 0; i < STORE_TRIES; i++) {
+        if (store_write(run->parts->store, ending_work, ending, &err) == 0) {
+            log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
+            return;
+        }
+        log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s", log_quote(err.msg));
+        if (atomic_load(&run->stop) == RUN_SHUTDOWN || run_pause(run, 1000, &err) < 0)
+            return;
+    }
+}
+
+static void set_error(struct run *run, const struct err *err, const char *step)
+{
+    cJSON *tree = cJSON_CreateObject();
+    bool has_number = err->detail != 0 && (err->code == ERR_SQL || err->code == ERR_REFUSED);
+    cJSON_AddItemToObject(tree, "number",
+                          has_number ? cJSON_CreateNumber(err->detail) : cJSON_CreateNull());
+    cJSON_AddStringToObject(tree, "message", err->msg);
+    cJSON_AddStringToObject(tree, "step", step);
+    free(run->row.error);
+    run->row.error = json_print(tree);
+    cJSON_Delete(tree);
+}
+
+/* Which part of the run an error comes from, for people. */
+static const char *step_of(const struct run *run)
+{
+    if (!run_session_was_open(run))
+        return "connect";
+    return run->plan.arm_count == 0 || run->trial_count == 0 ? "preflight" : "trial";
+}
+
+/* Removes what is still there and says what could not be; cJSON array or NULL. */
+static cJSON *clean_up(struct run *run)
+{
+    struct err err = {0};
+    const char *cleanup = "pending";
+    cJSON *left = NULL;
+    if (journal_undo(run, &err) < 0)
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
+    if (journal_state(run, &cleanup, &left, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "journal_unreadable", "error=%s", log_quote(err.msg));
+    mem_replace(&run->row.cleanup, cleanup);
+    return left;
+}
+
+static void finish(struct run *run, enum job_state state, cJSON *report, cJSON *left,
+                   const char *hold)
+{
+    struct ending ending = {.run = run, .state = state, .hold = hold, .now_ms = clock_wall_ms()};
+    if (report) {
+        cJSON_ReplaceItemInObject(report, "left_behind", left ? left : cJSON_CreateArray());
+        ending.report = json_print(report);
+        cJSON_Delete(report);
+    } else {
+        cJSON_Delete(left);
+    }
+    job_move(&run->row, state, NULL, ending.now_ms);
+    store_ending(&ending);
+    free(ending.report);
+}
+
+/* --- the ways to end ----------------------------------------------------------------------- */
+
+static void end_well(struct run *run)
+{
+    struct outcome outcome = {.state = JOB_INCONCLUSIVE};
+    struct err err = {0};
+    (void)(progress_phase(run, "analysing", &err) < 0); /* only for show */
+    cJSON *left = clean_up(run);
+    cJSON *report = make_report(run, &outcome);
+    free(run->row.summary);
+    run->row.summary = outcome.summary;
+    finish(run, outcome.state, report, left, NULL);
+}
+
+/* Every trial failed: the first one's error is the job's. */
+static void end_without_data(struct run *run)
+{
+    struct err err = {0};
+    err_set(&err, ERR_REFUSED, 0, "no trial gave a figure");
+    for (size_t i = run->trial_count; i-- > 0;)
+        if (run->trials[i].error_text)
+            err_set(&err, ERR_SQL, (int)run->trials[i].error_number, "%s",
+                    run->trials[i].error_text);
+    set_error(run, &err, "backup");
+    cJSON *left = clean_up(run);
+    finish(run, JOB_FAILED, make_report(run, NULL), left, NULL);
+}
+
+static void end_early(struct run *run, enum job_state state, const struct err *err,
+                      const char *hold)
+{
+    set_error(run, err, step_of(run));
+    cJSON *left = clean_up(run);
+    cJSON *report =
+        any_trial_counts(run) || cJSON_GetArraySize(left) > 0 ? make_report(run, NULL) : NULL;
+    finish(run, state, report, left, hold);
+}
+
+static void go_back(struct run *run, enum job_state state, const char *reason, bool unreachable)
+{
+    struct ending ending = {.run = run,
+                            .state = state,
+                            .reason = reason,
+                            .unreachable = unreachable,
+                            .now_ms = clock_wall_ms()};
+    cJSON *left = unreachable ? NULL : clean_up(run);
+    cJSON_Delete(left);
+    job_move(&run->row, state, reason, ending.now_ms);
+    store_ending(&ending);
+}
+
+/* Waits and tries again, 5 s up to 5 min apart, at most unreachable_minutes in all. */
+static void wait_for_instance(struct run *run, const struct err *err)
+{
+    int64_t now = clock_wall_ms();
+    if (run->row.unreachable_since == 0)
+        run->row.unreachable_since = now;
+    int64_t limit_ms = run->parts->config->unreachable_minutes * 60000;
+    if (now - run->row.unreachable_since >= limit_ms) {
+        end_early(run, JOB_FAILED, err, NULL);
+        return;
+    }
+    int64_t pause = RETRY_FIRST_MS;
+    for (int64_t i = 0; i < run->row.attempts && pause < RETRY_LONGEST_MS; i++)
+        pause *= 2;
+    run->row.retry_at = now + (pause < RETRY_LONGEST_MS ? pause : RETRY_LONGEST_MS);
+    set_error(run, err, step_of(run));
+    go_back(run, JOB_WAITING, "unreachable", run->row.attempts++ == 0);
+}
+
+static void settle_stopped(struct run *run, enum run_stop why, const struct err *err)
+{
+    switch (why) {
+    case RUN_CANCEL:
+        end_early(run, JOB_CANCELLED, err, NULL);
+        break;
+    case RUN_OVERTIME:
+        end_early(run, JOB_TIMED_OUT, err, NULL);
+        break;
+    case RUN_WINDOW:
+        go_back(run, JOB_WAITING, "window", false);
+        break;
+    case RUN_SHUTDOWN:
+        go_back(run, JOB_QUEUED, NULL, false);
+        break;
+    case RUN_GO:
+        break;
+    }
+}
+
+void ending_settle(struct run *run, int rc, struct err *err)
+{
+    enum run_stop why = (enum run_stop)atomic_load(&run->stop);
+    if (rc == 0) {
+        mem_replace(&run->row.error, NULL);
+        if (any_trial_counts(run))
+            end_well(run);
+        else
+            end_without_data(run);
+        return;
+    }
+    log_event(LOG_LEVEL_WARN, "job_interrupted", "code=%d number=%d error=%s", (int)err->code,
+              err->detail, log_quote(err->msg));
+    if (why != RUN_GO) {
+        struct err stopped = {0};
+        (void)(run_go_on(run, &stopped) < 0);
+        settle_stopped(run, why, &stopped);
+    } else if (err->code == ERR_UNREACHABLE) {
+        wait_for_instance(run, err);
+    } else if (err->code == ERR_SQL && message_is_refusal(err->detail)) {
+        end_early(run, JOB_FAILED, err, err->msg);
+    } else {
+        end_early(run, JOB_FAILED, err, NULL);
+    }
+}

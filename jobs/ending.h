@@ -1,0 +1,13 @@
+#pragma once
+/* How a run ends: clean-up, analysis, report, and the one transaction that carries state, report
+ * and events; or its way back into the queue. Called by the worker. */
+#include "jobs/measure/report.h"
+#include "jobs/run.h"
+
+/* What reports are made from; borrows from run. */
+struct bundle ending_bundle(const struct run *run);
+
+/* rc and err: how the trials went. Stores the job's end, or that it waits, or that it is queued
+ * again. Tries for a minute when the store fails; then the job stays running in the store and is
+ * taken up at the next start. */
+void ending_settle(struct run *run, int rc, struct err *err);

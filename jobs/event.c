@@ -1,0 +1,118 @@
+#include "jobs/event.h"
+#include "jobs/jobs.h"
+#include "jobs/webhook.h"
+#include "server/clock.h"
+#include "server/ids.h"
+#include "server/limits.h"
+#include "server/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+    EVENT_JOB_FINISHED,   EVENT_JOB_FAILED,           EVENT_JOB_REGRESSED,
+    EVENT_CLEANUP_FAILED, EVENT_INSTANCE_UNREACHABLE,
+};
+
+bool event_is_known(const char *name)
+{
+    bool known = strcmp(name, "*") == 0;
+    for (size_t i = 0; i < JSON_COUNT(names); i++)
+        known |= strcmp(name, names[i]) == 0;
+    return known;
+}
+
+const char *event_names(void)
+{
+    return EVENT_JOB_FINISHED ", " EVENT_JOB_FAILED ", " EVENT_JOB_REGRESSED
+                              ", " EVENT_CLEANUP_FAILED ", " EVENT_INSTANCE_UNREACHABLE;
+}
+
+/* The job and, where there is one, what its report recommends: enough for every renderer. */
+static char *payload_text(const char *event, const struct job_row *job, const char *report,
+                          int64_t now_ms)
+{
+    char when[CLOCK_TEXT_SIZE];
+    struct err err;
+    cJSON *tree = cJSON_CreateObject();
+    cJSON_AddStringToObject(tree, "type", event);
+    cJSON_AddStringToObject(tree, "timestamp", clock_format(now_ms, when));
+    cJSON *data = cJSON_AddObjectToObject(tree, "data");
+    cJSON_AddItemToObject(data, "job", job_to_json(job, NULL));
+    cJSON *parsed = NULL;
+    if (report && json_parse(report, strlen(report), &parsed, &err) == 0) {
+        cJSON_AddItemToObject(data, "recommendation",
+                              cJSON_DetachItemFromObject(parsed, "recommendation"));
+        cJSON_AddItemToObject(data, "warnings", cJSON_DetachItemFromObject(parsed, "warnings"));
+    }
+    cJSON_Delete(parsed);
+    char *text = json_print(tree);
+    cJSON_Delete(tree);
+    return text;
+}
+
+/* The job's notify list, NULL when it has none; *out_tree owns it. */
+static const cJSON *notify_list(const struct job_row *job, cJSON **out_tree)
+{
+    struct err err;
+    *out_tree = NULL;
+    if (json_parse(job->definition, strlen(job->definition), out_tree, &err) < 0)
+        return NULL;
+    return json_member(*out_tree, "notify");
+}
+
+/* One outbox row like `model`, for this webhook. */
+static int write_row(struct db *db, const char *webhook, const struct delivery_row *model,
+                     struct err *err)
+{
+    char id[IDS_TEXT_SIZE];
+    struct delivery_row row = {.id = mem_copy(ids_new(id)),
+                               .webhook = mem_copy(webhook),
+                               .event = mem_copy(model->event),
+                               .job = mem_copy(model->job),
+                               .payload = mem_copy(model->payload),
+                               .state = mem_copy("pending"),
+                               .next_at = model->created_at,
+                               .created_at = model->created_at};
+    int rc = store_delivery_insert(db, &row, err);
+    delivery_row_fini(&row);
+    return rc;
+}
+
+/* A webhook that cannot be read must not keep a job from ending: it is passed over. */
+static bool row_wants(const struct webhook_row *row, const char *event, const cJSON *notify)
+{
+    struct webhook webhook;
+    struct err err;
+    if (row->disabled || webhook_load(row->definition, &webhook, &err) < 0)
+        return false;
+    bool wants = webhook_wants(&webhook, row->name, event, notify);
+    webhook_fini(&webhook);
+    return wants;
+}
+
+int event_write(struct db *db, const char *event, const struct job_row *job, const char *report,
+                int64_t now_ms, struct err *err)
+{
+    struct store_list page = {.limit = LIMIT_PAGE};
+    struct webhook_row *rows = NULL;
+    size_t count = 0;
+    cJSON *definition = NULL;
+    struct delivery_row model = {
+        .event = mem_copy(event), .job = mem_copy(job->id), .created_at = now_ms};
+    int rc = store_webhook_list(db, &page, &rows, &count, err);
+    const cJSON *notify = notify_list(job, &definition);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        if (!row_wants(&rows[i], event, notify))
+            continue;
+        if (!model.payload)
+            model.payload = payload_text(event, job, report, now_ms);
+        rc = write_row(db, rows[i].name, &model, err);
+    }
+    for (size_t i = 0; i < count; i++)
+        webhook_row_fini(&rows[i]);
+    free(rows);
+    delivery_row_fini(&model);
+    cJSON_Delete(definition);
+    return rc;
+}

@@ -1,0 +1,163 @@
+#include "jobs/files.h"
+#include "jobs/measure/tsql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_WITH_FILE_EXISTS 14  /* SQL Server 2017: sys.dm_os_file_exists */
+#define FIRST_WITH_DELETE_FILES 15 /* SQL Server 2019: xp_delete_files */
+
+static int look(struct run *run, const char *sql, const char *path, struct err *err)
+{
+    struct mssql_value value = {.text = path};
+    struct mssql_rows *rows = NULL;
+    if (mssql_query(run_session(run), sql, &value, 1, &rows, err) < 0)
+        return -1;
+    int64_t there = mssql_int(rows, 0, 0, -1);
+    mssql_rows_free(rows);
+    if (there < 0)
+        return err_set(err, ERR_REFUSED, 0, "the server did not say whether %s exists", path);
+    return there ? 1 : 0;
+}
+
+int files_exists(struct run *run, const char *path, struct err *err)
+{
+    int there = -1;
+    if (run->plan.facts.major >= FIRST_WITH_FILE_EXISTS)
+        there =
+            look(run, "SELECT CONVERT(int, file_exists) FROM sys.dm_os_file_exists(?)", path, err);
+    if (there < 0 && !mssql_is_dead(run_session(run)))
+        there = look(run, "EXEC master.dbo.xp_fileexist ?", path, err);
+    return there;
+}
+
+/* By xp_delete_files, whose answer is not to be trusted. */
+static void delete_by_files(struct run *run, const char *path, struct err *err)
+{
+    struct mssql_value value = {.text = path};
+    (void)(mssql_query(run_session(run), "EXEC master.sys.xp_delete_files ?", &value, 1, NULL,
+                       err) < 0);
+}
+
+/* By xp_delete_file with type 0 and one full path: skips what is no whole backup, silently. */
+static void delete_by_file(struct run *run, const char *path, struct err *err)
+{
+    struct buf batch = {0};
+    buf_add(&batch, "EXECUTE master.dbo.xp_delete_file 0, ");
+    if (tsql_add_text(&batch, path))
+        (void)(mssql_execute(run_session(run), buf_text(&batch), NULL, NULL, err) < 0);
+    buf_fini(&batch);
+}
+
+int files_remove(struct run *run, const char *path, struct err *err)
+{
+    static void (*const ways[])(struct run *, const char *, struct err *) = {delete_by_files,
+                                                                             delete_by_file};
+    if (!tsql_is_own_file(path))
+        return err_set(err, ERR_REFUSED, 0, "%s is not named as a file of ours", path);
+    struct err why = {0};
+    int there = files_exists(run, path, &why);
+    size_t first = run->plan.facts.major >= FIRST_WITH_DELETE_FILES ? 0 : 1;
+    for (size_t i = first; i < 2 && there != 0; i++) {
+        ways[i](run, path, &why);
+        if (mssql_is_dead(run_session(run)))
+            return err_set(err, ERR_UNREACHABLE, why.detail, "delete %s: %s", path, why.msg);
+        there = files_exists(run, path, &why);
+    }
+    if (there == 0)
+        return 0;
+    if (there < 0)
+        return err_set(err, ERR_REFUSED, why.detail, "whether %s was deleted cannot be seen: %s",
+                       path, why.msg);
+    return err_set(err, ERR_REFUSED, why.detail, "%s is still there%s%s", path,
+                   why.msg[0] ? ": " : ", and the server named no reason", why.msg);
+}
+
+/* Each gives (mount point or drive, free bytes); facts: domain.md 1.8, api of the views. */
+static const char *const space_queries[] = {
+    "SELECT fixed_drive_path, free_space_in_bytes FROM sys.dm_os_enumerate_fixed_drives",
+    "SELECT DISTINCT v.volume_mount_point, v.available_bytes FROM sys.master_files AS f "
+    "CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v",
+};
+
+/* How many characters of path the mount point covers; 0 when it is not on it. */
+static size_t covers(const char *mount, const char *path)
+{
+    size_t length = strlen(mount);
+    bool windows = tsql_path_is_windows(path);
+    int differs = windows ? strncasecmp(mount, path, length) : strncmp(mount, path, length);
+    if (length == 0 || differs)
+        return 0;
+    bool ends = mount[length - 1] == '/' || mount[length - 1] == '\\';
+    bool whole = ends || path[length] == '\0' || path[length] == '/' || path[length] == '\\';
+    return whole ? length : 0;
+}
+
+static int64_t free_by(const struct mssql_rows *rows, const char *path)
+{
+    size_t best = 0;
+    int64_t bytes = -1;
+    for (size_t i = 0; i < mssql_row_count(rows); i++) {
+        const char *mount = mssql_text(rows, i, 0);
+        size_t length = mount ? covers(mount, path) : 0;
+        if (length > best) {
+            best = length;
+            bytes = mssql_int(rows, i, 1, -1);
+        }
+    }
+    return bytes;
+}
+
+/* Windows before 2017: drive letter and free MiB. */
+static int64_t free_by_fixed_drives(struct run *run, const char *path)
+{
+    struct mssql_rows *rows = NULL;
+    struct err ignored; /* absent or not permitted: not known */
+    int64_t bytes = -1;
+    if (!tsql_path_is_windows(path) || path[1] != ':' ||
+        mssql_query(run_session(run), "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows, &ignored) <
+            0)
+        return -1;
+    for (size_t i = 0; i < mssql_row_count(rows); i++) {
+        const char *drive = mssql_text(rows, i, 0);
+        int64_t mib = mssql_int(rows, i, 1, -1);
+        if (drive && strncasecmp(drive, path, 1) == 0 && mib >= 0)
+            bytes = mib << 20;
+    }
+    mssql_rows_free(rows);
+    return bytes;
+}
+
+int64_t files_free_bytes(struct run *run, const char *path)
+{
+    int64_t bytes = -1;
+    for (size_t i = 0; i < JSON_COUNT(space_queries) && bytes < 0; i++) {
+        struct mssql_rows *rows = NULL;
+        struct err ignored; /* absent on this version or not permitted: ask the next one */
+        if (mssql_query(run_session(run), space_queries[i], NULL, 0, &rows, &ignored) == 0)
+            bytes = free_by(rows, path);
+        mssql_rows_free(rows);
+        if (i == 0 && bytes < 0)
+            bytes = free_by_fixed_drives(run, path);
+    }
+    return bytes;
+}
+
+int files_write_small(struct run *run, const char *path, struct err *err)
+{
+    static const char *const databases[] = {"model", "master"};
+    int rc = -1;
+    for (size_t i = 0; i < JSON_COUNT(databases) && rc < 0; i++) {
+        struct tsql_backup backup = {.database = databases[i],
+                                     .devices = &path,
+                                     .device_count = 1,
+                                     .compression = "off",
+                                     .name = "sweetspot"};
+        struct buf batch = {0};
+        rc = tsql_backup(&backup, &batch, err);
+        if (rc == 0)
+            rc = mssql_execute(run_session(run), buf_text(&batch), NULL, NULL, err);
+        buf_fini(&batch);
+    }
+    return rc;
+}

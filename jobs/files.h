@@ -1,0 +1,19 @@
+#pragma once
+/* Backup files on the measured server: looking, deleting, free space, all by T-SQL (there is no
+ * other way in). Only files named by us are ever deleted, by full path, one at a time. */
+#include "jobs/run.h"
+
+/* 1: there, 0: not there, -1: it cannot be known (err tells why). */
+int files_exists(struct run *run, const char *path, struct err *err);
+
+/* Deletes one of our files and looks whether it is gone: 0 also when it was not there. ERR_REFUSED
+ * when the name is not ours, or when it is still there after every procedure we know (they can
+ * report success and delete nothing). */
+MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
+
+/* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does. */
+int64_t files_free_bytes(struct run *run, const char *path);
+
+/* Writes a small backup of a system database to path (named by us, journaled by the caller), so
+ * that deleting can be tried before anything big is written. */
+MUST_CHECK int files_write_small(struct run *run, const char *path, struct err *err);

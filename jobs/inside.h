@@ -1,0 +1,20 @@
+#pragma once
+/* What struct jobs is made of; only for files of this folder that implement jobs/jobs.h. */
+#include "jobs/jobs.h"
+#include "jobs/notify.h"
+#include "jobs/pool.h"
+#include "jobs/watch.h"
+#include "server/lock.h"
+
+struct jobs {
+    struct jobs_parts parts;
+    struct pool *pool;
+    struct watchers *watchers;
+    struct notify *notify;
+    pthread_t clock; /* hands out jobs; deadlines, retries, windows */
+    bool clock_started;
+    struct lock lock; /* guards the members below */
+    struct wait wake;
+    bool woken;
+    bool ending;
+};

@@ -1,0 +1,178 @@
+#include "jobs/inside.h"
+#include "jobs/scheduler.h"
+#include "server/clock.h"
+#include "server/log.h"
+#include "server/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_NS 1000000000 /* windows, deadlines and retries are looked at once a second */
+
+/* --- the clock thread ---------------------------------------------------------------------- */
+
+/* Gives jobs to free workers while both are there. */
+static void hand_out(struct jobs *jobs)
+{
+    struct err err = {0};
+    for (;;) {
+        struct claim claim = {.now_ms = clock_wall_ms()};
+        if (pool_free_count(jobs->pool) == 0)
+            return;
+        if (store_write(jobs->parts.store, scheduler_claim_work, &claim, &err) < 0) {
+            if (claim.found)
+                job_row_fini(&claim.row);
+            log_event(LOG_LEVEL_ERROR, "claim_failed", "error=%s", log_quote(err.msg));
+            return;
+        }
+        if (!claim.found)
+            return;
+        pool_give(jobs->pool, &claim.row, claim.closes_at);
+    }
+}
+
+static void end_overdue(struct jobs *jobs)
+{
+    struct overdue overdue = {.now_ms = clock_wall_ms()};
+    struct err err = {0};
+    if (store_write(jobs->parts.store, scheduler_overdue_work, &overdue, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "deadlines_failed", "error=%s", log_quote(err.msg));
+    for (size_t i = 0; i < overdue.count; i++)
+        watchers_tell(jobs->watchers, overdue.ids[i]);
+    if (overdue.count > 0)
+        notify_wake(jobs->notify);
+}
+
+/* Waits for a wake or the next tick; true when it was woken, false for a tick. */
+static bool wait_for_work(struct jobs *jobs, bool *out_ending)
+{
+    int64_t until = clock_mono_ns() + TICK_NS;
+    lock_take(&jobs->lock);
+    while (!jobs->woken && !jobs->ending && clock_mono_ns() < until)
+        wait_until(&jobs->wake, &jobs->lock, until);
+    bool woken = jobs->woken;
+    jobs->woken = false;
+    *out_ending = jobs->ending;
+    lock_drop(&jobs->lock);
+    return woken;
+}
+
+static void *clock_thread(void *arg)
+{
+    struct jobs *jobs = arg;
+    bool ending = false;
+    hand_out(jobs);
+    while (!ending) {
+        bool woken = wait_for_work(jobs, &ending);
+        if (ending)
+            break;
+        if (!woken) {
+            end_overdue(jobs);
+            pool_tick(jobs->pool, clock_wall_ms(), clock_mono_ns());
+        }
+        hand_out(jobs);
+    }
+    return NULL;
+}
+
+/* --- start and stop ------------------------------------------------------------------------ */
+
+static void on_free(void *ctx, const char *id)
+{
+    struct jobs *jobs = ctx;
+    watchers_tell(jobs->watchers, id);
+    notify_wake(jobs->notify);
+    jobs_wake(jobs);
+}
+
+int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *err)
+{
+    struct jobs *jobs = mem_alloc(1, sizeof *jobs);
+    int64_t now = clock_wall_ms();
+    int failed = 0;
+    jobs->parts = *parts;
+    lock_init(&jobs->lock);
+    wait_init(&jobs->wake);
+    jobs->watchers = watchers_new();
+    if (store_write(parts->store, scheduler_recover_work, &now, err) < 0 ||
+        notify_start(parts, &jobs->notify, err) < 0 ||
+        pool_start(&jobs->parts, (int)parts->config->workers, on_free, jobs, &jobs->pool, err) < 0)
+        goto out;
+    failed = pthread_create(&jobs->clock, NULL, clock_thread, jobs);
+    if (failed) {
+        err_set(err, ERR_SYSTEM, failed, "start the clock thread: %s", strerror(failed));
+        goto out;
+    }
+    (void)pthread_setname_np(jobs->clock, "clock"); /* only for people */
+    jobs->clock_started = true;
+    *out = jobs;
+    return 0;
+out:
+    jobs_stop(jobs);
+    return -1;
+}
+
+void jobs_drain(struct jobs *jobs)
+{
+    if (!jobs)
+        return;
+    lock_take(&jobs->lock);
+    jobs->ending = true;
+    wait_wake_all(&jobs->wake);
+    lock_drop(&jobs->lock);
+    if (jobs->clock_started)
+        (void)pthread_join(jobs->clock, NULL);
+    jobs->clock_started = false;
+    pool_drain(jobs->pool);
+}
+
+void jobs_stop(struct jobs *jobs)
+{
+    if (!jobs)
+        return;
+    jobs_drain(jobs);
+    pool_stop(jobs->pool);
+    notify_stop(jobs->notify);
+    watchers_free(jobs->watchers);
+    wait_fini(&jobs->wake);
+    lock_fini(&jobs->lock);
+    free(jobs);
+}
+
+void jobs_wake(struct jobs *jobs)
+{
+    lock_take(&jobs->lock);
+    jobs->woken = true;
+    wait_wake_all(&jobs->wake);
+    lock_drop(&jobs->lock);
+}
+
+/* --- the rest of the face ------------------------------------------------------------------ */
+
+void jobs_cancelled(struct jobs *jobs, const char *id)
+{
+    if (pool_stop_job(jobs->pool, id, RUN_CANCEL))
+        return; /* its end is told when it is stored */
+    watchers_tell(jobs->watchers, id);
+    notify_wake(jobs->notify);
+}
+
+bool jobs_current(struct jobs *jobs, const char *id, struct job_current *out)
+{
+    return pool_current(jobs->pool, id, out);
+}
+
+struct jobs_watch *jobs_watch_add(struct jobs *jobs, const char *id, jobs_on_end *on_end, void *ctx)
+{
+    return watchers_add(jobs->watchers, id, on_end, ctx);
+}
+
+void jobs_watch_remove(struct jobs *jobs, struct jobs_watch *watch)
+{
+    watchers_remove(jobs->watchers, watch);
+}
+
+int jobs_busy(struct jobs *jobs)
+{
+    return pool_busy_count(jobs->pool);
+}

@@ -1,0 +1,106 @@
+#pragma once
+/* How a benchmark lives: the face of this folder towards api/ and main. A request never talks to
+ * a measured instance and a worker never talks HTTP to its client: they meet in the store.
+ * Threads started here: workers ("worker-N"), the clock ("clock": deadlines, retries), the
+ * notifier ("notify"). Functions may be called from any thread. */
+#include "server/config.h"
+#include "server/egress.h"
+#include "server/json.h"
+#include "server/secrets.h"
+#include "server/store.h"
+#include "server/store_rows.h"
+
+#include <stdbool.h>
+
+struct jobs;
+
+/* What jobs stand on; borrowed until jobs_stop returns. */
+struct jobs_parts {
+    struct store *store;
+    struct secrets *secrets;
+    struct egress *egress;
+    const struct config *config;
+};
+
+/* Takes up what an earlier process left running, then starts the threads. */
+MUST_CHECK int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *err);
+
+/* No new job is claimed; running trials are cancelled, undone and recorded; their jobs go on
+ * after the next start. Joins the threads; every other function may still be called. Accepts
+ * NULL. */
+void jobs_drain(struct jobs *jobs);
+
+/* Drains, then frees. Accepts NULL. */
+void jobs_stop(struct jobs *jobs);
+
+/* Something may have become runnable (a job, an instance that is no longer held). Call it after
+ * the commit. Cheap. */
+void jobs_wake(struct jobs *jobs);
+
+/* --- submitting ---------------------------------------------------------------------------- */
+
+/* One submit between its check and its commit. */
+struct submission {
+    struct job_row row;
+    char *key;         /* Idempotency-Key, or NULL */
+    char *fingerprint; /* of the body, when there is a key */
+    bool replayed;     /* out: the key was known, row is the job of the first call */
+};
+void submission_fini(struct submission *submission);
+
+/* Checks a job's body against the contract, its kind, its instance and its webhooks, and fills
+ * *out with a row ready to be stored. With out->key and fingerprint set it first looks whether the
+ * key is known: then out->row is the first call's job and out->replayed is true, whatever has
+ * become of its instance since. ERR_INPUT: faults tell all; ERR_CONFLICT: a production
+ * instance without confirmation or windows (api.md §2, 409); ERR_REFUSED: the key was used with another
+ * body; ERR_STORE. Reads the store. */
+MUST_CHECK int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
+                          struct json_faults *faults, struct err *err);
+
+/* A store_work with arg struct submission *: stores the job, or finds the first one of its key.
+ * ERR_REFUSED: the same key with another body (422). ERR_NOT_FOUND: the instance is gone. */
+int jobs_insert_work(struct db *db, void *arg, struct err *err);
+
+/* --- cancelling ---------------------------------------------------------------------------- */
+
+struct cancellation {
+    struct jobs *jobs;
+    const char *id;
+    struct job_row row; /* out: the job afterwards */
+};
+/* A store_work with arg struct cancellation *: a job that has not started ends as cancelled; of a
+ * running one cancel_asked is stored. ERR_NOT_FOUND; ERR_CONFLICT when it has ended. After the
+ * commit call jobs_cancelled(jobs, id). */
+int jobs_cancel_work(struct db *db, void *arg, struct err *err);
+void jobs_cancelled(struct jobs *jobs, const char *id);
+
+/* --- watching ------------------------------------------------------------------------------ */
+
+/* Where a running job stands now, from memory. */
+struct job_current {
+    int arm;         /* index; -1: no trial runs */
+    int percent;     /* of the running trial, 0..100; -1 unknown */
+    char label[160]; /* of the arm, for people */
+};
+/* False when the job does not run here. */
+bool jobs_current(struct jobs *jobs, const char *id, struct job_current *out);
+
+/* Called after the commit that ended a job, from a thread of ours; it must only hand on. */
+typedef void jobs_on_end(void *ctx, const char *id);
+struct jobs_watch;
+/* The caller checks the job's state after adding (it may have ended just before). */
+struct jobs_watch *jobs_watch_add(struct jobs *jobs, const char *id, jobs_on_end *on_end,
+                                  void *ctx);
+/* After it returns on_end is not and will not be called. Accepts NULL. */
+void jobs_watch_remove(struct jobs *jobs, struct jobs_watch *watch);
+
+/* --- JSON ---------------------------------------------------------------------------------- */
+
+/* The job as api.md §3 gives it; current may be NULL. The caller frees it. */
+cJSON *job_to_json(const struct job_row *row, const struct job_current *current);
+
+/* The report for people from a stored report. The caller frees it. */
+char *job_report_markdown(const char *report);
+
+/* How many workers are busy, for readyz. */
+int jobs_busy(struct jobs *jobs);

@@ -1,0 +1,151 @@
+#include "jobs/journal.h"
+#include "jobs/files.h"
+#include "server/clock.h"
+#include "server/ids.h"
+#include "server/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct files_work {
+    const struct job_row *job;
+    const char *const *paths;
+    size_t count;
+};
+
+static int files_work(struct db *db, void *arg, struct err *err)
+{
+    const struct files_work *work = arg;
+    for (size_t i = 0; i < work->count; i++) {
+        char id[IDS_TEXT_SIZE];
+        struct intent_row row = {.id = mem_copy(ids_new(id)),
+                                 .job = mem_copy(work->job->id),
+                                 .instance = mem_copy(work->job->instance),
+                                 .action = mem_copy(JOURNAL_FILE),
+                                 .object = mem_copy(work->paths[i]),
+                                 .state = mem_copy("open"),
+                                 .created_at = clock_wall_ms()};
+        int rc = store_intent_insert(db, &row, err);
+        intent_row_fini(&row);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int journal_files(struct run *run, const char *const *paths, size_t count, struct err *err)
+{
+    struct files_work work = {&run->row, paths, count};
+    return store_write(run->parts->store, files_work, &work, err);
+}
+
+struct list_work {
+    const char *job;
+    const char *state;
+    struct intent_row *rows;
+    size_t count;
+};
+
+static int list_work(struct db *db, void *arg, struct err *err)
+{
+    struct list_work *work = arg;
+    return store_intent_list(db, work->job, NULL, work->state, &work->rows, &work->count, err);
+}
+
+static void list_fini(struct list_work *work)
+{
+    for (size_t i = 0; i < work->count; i++)
+        intent_row_fini(&work->rows[i]);
+    free(work->rows);
+}
+
+struct close_work {
+    const char *id;
+    const char *state;
+    const char *detail;
+};
+
+static int close_work(struct db *db, void *arg, struct err *err)
+{
+    const struct close_work *work = arg;
+    return store_intent_close(db, work->id, work->state, work->detail, err);
+}
+
+static int undo_one(struct run *run, const struct intent_row *row, struct err *err)
+{
+    struct err why = {0};
+    if (files_remove(run, row->object, &why) < 0) {
+        if (why.code == ERR_UNREACHABLE || mssql_is_dead(run_session(run)))
+            return err_set(err, ERR_UNREACHABLE, why.detail, "%s", why.msg);
+        struct close_work failed = {row->id, "failed", why.msg};
+        return store_write(run->parts->store, close_work, &failed, err);
+    }
+    struct close_work undone = {row->id, "undone", NULL};
+    return store_write(run->parts->store, close_work, &undone, err);
+}
+
+int journal_undo(struct run *run, struct err *err)
+{
+    struct list_work work = {.job = run->row.id, .state = "open"};
+    int rc = store_read(run->parts->store, list_work, &work, err);
+    if (rc == 0 && work.count > 0)
+        rc = run_connect(run, err);
+    for (size_t i = 0; i < work.count && rc == 0; i++)
+        rc = undo_one(run, &work.rows[i], err);
+    list_fini(&work);
+    return rc;
+}
+
+int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left, struct err *err)
+{
+    struct list_work work = {.job = run->row.id};
+    if (store_read(run->parts->store, list_work, &work, err) < 0)
+        return -1;
+    const char *cleanup = work.count > 0 ? "done" : "none";
+    cJSON *left = cJSON_CreateArray();
+    for (size_t i = 0; i < work.count; i++) {
+        const struct intent_row *row = &work.rows[i];
+        if (strcmp(row->state, "undone") == 0)
+            continue;
+        bool open = strcmp(row->state, "open") == 0;
+        cleanup = open ? "pending" : strcmp(cleanup, "pending") == 0 ? cleanup : "failed";
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "action", row->action);
+        cJSON_AddStringToObject(item, "object", row->object);
+        cJSON_AddItemToObject(item, "detail", json_text(row->detail));
+        cJSON_AddItemToArray(left, item);
+    }
+    list_fini(&work);
+    *out_cleanup = cleanup;
+    if (out_left)
+        *out_left = left;
+    else
+        cJSON_Delete(left);
+    return 0;
+}
+
+/* The number between the last two underscores of sweetspot_<job>_<seq>_<stripe>.bak. */
+static int64_t seq_of(const char *path)
+{
+    const char *last = strrchr(path, '_');
+    if (!last)
+        return 0;
+    const char *at = last;
+    while (at > path && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return at > path && at[-1] == '_' ? strtoll(at, NULL, 10) : 0;
+}
+
+int journal_last_seq(struct run *run, int64_t *out_seq, struct err *err)
+{
+    struct list_work work = {.job = run->row.id};
+    if (store_read(run->parts->store, list_work, &work, err) < 0)
+        return -1;
+    int64_t last = 0;
+    for (size_t i = 0; i < work.count; i++)
+        if (seq_of(work.rows[i].object) > last)
+            last = seq_of(work.rows[i].object);
+    list_fini(&work);
+    *out_seq = last;
+    return 0;
+}

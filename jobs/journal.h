@@ -1,0 +1,25 @@
+#pragma once
+/* Every change on an instance is written down before it is made and undone after. A change is an
+ * intent row (server/store_rows.h); so far the only action is "file": a backup file of ours.
+ * Undo first looks, then acts, then looks again, and only then the row is closed. */
+#include "jobs/run.h"
+
+#define JOURNAL_FILE "file"
+
+/* Writes down, durably, the files that a statement is about to create. */
+MUST_CHECK int journal_files(struct run *run, const char *const *paths, size_t count,
+                             struct err *err);
+
+/* Undoes every open intent of this job over the run's session; what cannot be undone is closed as
+ * failed and stays in the report. Fails only when the store or the connection does: then the
+ * intents stay open. */
+MUST_CHECK int journal_undo(struct run *run, struct err *err);
+
+/* The job's `cleanup` from its intents: none, pending, done, failed. And left_behind: an array of
+ * {"action", "object", "detail"}, which the caller frees; out_left may be NULL. */
+MUST_CHECK int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left,
+                             struct err *err);
+
+/* The highest seq in the names of this job's files, 0 for none: a repeated trial gets a fresh
+ * name even when its old file could not be deleted. */
+MUST_CHECK int journal_last_seq(struct run *run, int64_t *out_seq, struct err *err);

@@ -1,0 +1,138 @@
+/* backup_sweep: which BUFFERCOUNT, MAXTRANSFERSIZE, BLOCKSIZE, stripes and compression back a
+ * database up fastest for the least memory (seed 1). Every BACKUP is COPY_ONLY. */
+#include "jobs/backup.h"
+#include "jobs/kinds/kinds.h"
+#include "jobs/kinds/sweep.h"
+#include "jobs/kinds/sweep_report.h"
+#include "jobs/preflight.h"
+
+#include <string.h>
+
+static struct sweep parameters_of(const struct run *run)
+{
+    struct sweep sweep;
+    sweep_read(run->definition.parameters, &sweep, NULL);
+    return sweep;
+}
+
+static bool settings_of(const struct sweep *sweep, const struct arm *arm,
+                        struct backup_settings *out)
+{
+    return backup_settings_read(arm->settings, sweep->targets, sweep->confirm_on, out);
+}
+
+/* What this version and edition cannot do is refused before anything runs. */
+static int check_server(struct run *run, const struct sweep *sweep, struct err *err)
+{
+    const cJSON *word;
+    cJSON_ArrayForEach(word, sweep->compression)
+    {
+        const char *rule = guard_compression(word->valuestring, &run->plan.facts);
+        if (rule)
+            return err_set(err, ERR_REFUSED, 0, "compression %s: %s", word->valuestring, rule);
+    }
+    return 0;
+}
+
+/* Files are only written where they can be deleted again, or where all of them have room. */
+static int check_target(struct run *run, const cJSON *target, int64_t trials, struct err *err)
+{
+    struct backup_settings settings;
+    cJSON *probe = cJSON_CreateObject();
+    cJSON_AddItemToObject(probe, "target", cJSON_Duplicate(json_member(target, "name"), false));
+    cJSON_AddStringToObject(probe, "database", "");
+    cJSON *list = cJSON_CreateArray();
+    cJSON_AddItemToArray(list, cJSON_Duplicate(target, true));
+    int rc = 0;
+    if (!backup_settings_read(probe, list, NULL, &settings))
+        rc = err_set(err, ERR_STORE, 0, "a target of the stored definition cannot be read");
+    for (size_t i = 0; rc == 0 && i < settings.folder_count && !backup_is_nul(&settings); i++)
+        rc = preflight_deletion(run, settings.folders[i], err);
+    if (rc == 0)
+        rc = preflight_space(run, &settings, run->plan.deletes ? 1 : trials, err);
+    cJSON_Delete(list);
+    cJSON_Delete(probe);
+    return rc;
+}
+
+static int64_t rounds_of(const struct run *run)
+{
+    return run->definition.design.repetitions + run->definition.design.warmups;
+}
+
+/* Trials that write files, of all planned ones. */
+static int64_t writing_trials(const struct run *run, const struct sweep *sweep)
+{
+    int64_t count = 0;
+    struct backup_settings settings;
+    for (size_t i = 0; i < run->plan.step_count; i++)
+        if (settings_of(sweep, &run->plan.arms[run->plan.steps[i].arm], &settings))
+            count += !backup_is_nul(&settings);
+    const cJSON *paths = json_member(sweep->confirm_on, "paths");
+    const cJSON *first = cJSON_GetArrayItem(paths, 0);
+    if (cJSON_IsString(first) && strcmp(first->valuestring, "NUL") != 0)
+        count += (int64_t)run->plan.reserved;
+    return count;
+}
+
+static int plan_sweep(struct run *run, struct err *err)
+{
+    struct sweep sweep = parameters_of(run);
+    if (check_server(run, &sweep, err) < 0 || preflight_database(run, sweep.database, err) < 0)
+        return -1;
+    sweep_add_arms(&sweep, &run->plan);
+    plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
+    if (sweep.confirm_on)
+        run->plan.reserved = (size_t)(2 * rounds_of(run));
+    int64_t writing = writing_trials(run, &sweep);
+    int64_t reading = (int64_t)(run->plan.step_count + run->plan.reserved);
+    if (preflight_budget(run, reading, writing, err) < 0)
+        return -1;
+    const cJSON *target;
+    cJSON_ArrayForEach(target,
+                       sweep.targets) if (check_target(run, target, writing, err) < 0) return -1;
+    return sweep.confirm_on ? check_target(run, sweep.confirm_on, writing, err) : 0;
+}
+
+static int trial_of_sweep(struct run *run, const struct design_step *step, struct trial *trial,
+                          struct err *err)
+{
+    struct sweep sweep = parameters_of(run);
+    struct backup_settings settings;
+    if (!settings_of(&sweep, &run->plan.arms[step->arm], &settings))
+        return err_set(err, ERR_STORE, 0, "an arm of the stored plan names no known target");
+    return backup_trial(run, &settings, trial, err);
+}
+
+/* The default and the winner once more where the backups really go. */
+static int extend_sweep(struct run *run, const struct bundle *bundle,
+                        const struct analysis *analysis, struct err *err)
+{
+    (void)err; /* nothing here can fail */
+    struct sweep sweep = parameters_of(run);
+    if (!sweep.confirm_on || run->plan.reserved == 0)
+        return 0;
+    run->plan.reserved = 0;
+    int winner = sweep_winner(&sweep, bundle, analysis);
+    if (winner < 0 || run->plan.arms[winner].baseline)
+        return 0;
+    int baseline = run->plan.arms[winner].against;
+    int first = sweep_add_confirmation(&sweep, &run->plan, baseline, -1);
+    (void)sweep_add_confirmation(&sweep, &run->plan, winner, first);
+    plan_add_steps(&run->plan, &run->definition.design, first, 2);
+    return 1;
+}
+
+const struct job_kind kind_backup_sweep = {
+    .name = "backup_sweep",
+    .summary = "BUFFERCOUNT, MAXTRANSFERSIZE, BLOCKSIZE, stripes and compression: the sweet spot",
+    .exclusive = true,
+    .order = DESIGN_RANDOM_BLOCKS,
+    .parameters = sweep_fields,
+    .parameter_count = 8,
+    .check = sweep_check,
+    .plan = plan_sweep,
+    .trial = trial_of_sweep,
+    .extend = extend_sweep,
+    .report = sweep_report,
+};

@@ -1,0 +1,5 @@
+#pragma once
+/* The rows of jobs/kind.c: one constant a kind, defined in its own file. */
+#include "jobs/kind.h"
+
+extern const struct job_kind kind_backup_sweep;

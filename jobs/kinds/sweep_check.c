@@ -1,0 +1,303 @@
+#include "jobs/kinds/sweep.h"
+#include "jobs/measure/guard.h"
+#include "jobs/measure/tsql.h"
+#include "jobs/member.h"
+#include "server/limits.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct sweep, member)
+
+/* clang-format off */
+const struct json_field sweep_fields[] = {
+    {"database",        JSON_TEXT,   AT(database),                       .required = true, .min = 1, .max = LIMIT_SQL_NAME_UTF16, .help = "the database that is backed up"},
+    {"targets",         JSON_ARRAY,  AT(targets),                        .min = 1, .max = 16, .help = "where to: [{\"name\", \"paths\", \"files\"}]; NUL when absent"},
+    {"buffercount",     JSON_ARRAY,  AT(options[SWEEP_BUFFERCOUNT]),     .min = 1, .max = LIMIT_ARMS, .help = "buffers: \"default\" or numbers"},
+    {"maxtransfersize", JSON_ARRAY,  AT(options[SWEEP_MAXTRANSFERSIZE]), .min = 1, .max = LIMIT_ARMS, .help = "bytes: \"default\" or multiples of 65536"},
+    {"blocksize",       JSON_ARRAY,  AT(options[SWEEP_BLOCKSIZE]),       .min = 1, .max = LIMIT_ARMS, .help = "bytes: \"default\" or 512 to 65536"},
+    {"files",           JSON_ARRAY,  AT(files),                          .min = 1, .max = LIMIT_STRIPES, .help = "stripes, 1 to 64"},
+    {"compression",     JSON_ARRAY,  AT(compression),                    .min = 1, .max = 8, .help = "\"default\", \"off\", \"on\" or an algorithm"},
+    {"confirm_on",      JSON_OBJECT, AT(confirm_on),                     .nullable = true, .help = "a target: the default and the winner run again there"},
+};
+/* clang-format on */
+const size_t sweep_field_count = JSON_COUNT(sweep_fields);
+
+const char *const sweep_option_names[SWEEP_OPTIONS] = {"buffercount", "maxtransfersize",
+                                                       "blocksize"};
+
+struct target {
+    const char *name;
+    const cJSON *paths;
+    int64_t files;
+};
+
+/* clang-format off */
+static const struct json_field target_fields[] = {
+    {"name",  JSON_TEXT,  offsetof(struct target, name),  .required = true, .min = 1, .max = LIMIT_NAME_CHARS, .help = "for people"},
+    {"paths", JSON_ARRAY, offsetof(struct target, paths), .required = true, .min = 1, .max = LIMIT_STRIPES, .help = "folders as the server sees them, or \"NUL\""},
+    {"files", JSON_INT,   offsetof(struct target, files), .min = 1, .max = LIMIT_STRIPES, .help = "stripes, round the paths in turn"},
+};
+/* clang-format on */
+
+static const char *const compressions[] = {"default",   "off",         "on",
+                                           "MS_XPRESS", "QAT_DEFLATE", "ZSTD"};
+
+void sweep_read(const cJSON *parameters, struct sweep *out, struct json_faults *faults)
+{
+    struct json_faults ignored = {0};
+    *out = (struct sweep){0};
+    json_read(parameters, sweep_fields, sweep_field_count, "/parameters", out,
+              faults ? faults : &ignored);
+    json_faults_fini(&ignored);
+    if (!out->targets)
+        out->targets = sweep_default_targets();
+}
+
+/* "default" or a whole number; out gets 0 or the number. */
+static bool read_value(const cJSON *item, int64_t *out)
+{
+    *out = 0;
+    if (cJSON_IsString(item))
+        return strcmp(item->valuestring, "default") == 0;
+    *out = cJSON_IsNumber(item) ? (int64_t)item->valuedouble : 0;
+    return cJSON_IsNumber(item) && item->valuedouble == (double)*out && *out != 0;
+}
+
+static const char *rule_of(enum sweep_option option, int64_t value, enum device_kind device)
+{
+    switch (option) {
+    case SWEEP_BUFFERCOUNT:
+        return guard_buffercount(value);
+    case SWEEP_MAXTRANSFERSIZE:
+        return guard_maxtransfersize(value, device);
+    case SWEEP_BLOCKSIZE:
+        return guard_blocksize(value);
+    case SWEEP_OPTIONS:
+        break;
+    }
+    return NULL;
+}
+
+static bool is_repeated(const cJSON *array, const cJSON *item)
+{
+    const cJSON *other;
+    cJSON_ArrayForEach(other, array)
+    {
+        if (other == item)
+            return false;
+        if (cJSON_Compare(other, item, true))
+            return true;
+    }
+    return false;
+}
+
+static void check_option(const struct sweep *sweep, enum sweep_option option,
+                         struct json_faults *faults)
+{
+    const char *base = json_pointer("/parameters", sweep_option_names[option]);
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, sweep->options[option])
+    {
+        const char *at = json_pointer_index(base, index++);
+        int64_t value;
+        const char *rule = NULL;
+        if (!read_value(item, &value))
+            rule = rule_of(option, -1, DEVICE_DISK);
+        else if (value != 0)
+            rule = rule_of(option, value, DEVICE_DISK);
+        if (rule)
+            json_fault_add(faults, at, "%s, or \"default\"", rule);
+        else if (is_repeated(sweep->options[option], item))
+            json_fault_add(faults, at, "stands in the list twice");
+    }
+}
+
+static void check_files(const struct sweep *sweep, struct json_faults *faults)
+{
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, sweep->files)
+    {
+        const char *at = json_pointer_index("/parameters/files", index++);
+        int64_t value;
+        if (!cJSON_IsNumber(item) || !read_value(item, &value) || value < 1 ||
+            value > LIMIT_STRIPES)
+            json_fault_add(faults, at, "must be a number of files, 1 to %d", LIMIT_STRIPES);
+        else if (is_repeated(sweep->files, item))
+            json_fault_add(faults, at, "stands in the list twice");
+    }
+}
+
+static void check_compression(const struct sweep *sweep, struct json_faults *faults)
+{
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, sweep->compression)
+    {
+        const char *at = json_pointer_index("/parameters/compression", index++);
+        bool known = false;
+        for (size_t i = 0; i < JSON_COUNT(compressions) && cJSON_IsString(item); i++)
+            known |= strcmp(item->valuestring, compressions[i]) == 0;
+        if (!known)
+            json_fault_add(faults, at,
+                           "must be one of default, off, on, MS_XPRESS, QAT_DEFLATE, ZSTD");
+        else if (is_repeated(sweep->compression, item))
+            json_fault_add(faults, at, "stands in the list twice");
+    }
+}
+
+static void check_path(const cJSON *path, bool alone, const cJSON *allowed, const char *at,
+                       struct json_faults *faults)
+{
+    const char *folders[100];
+    size_t count = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, allowed) if (cJSON_IsString(item) && count < JSON_COUNT(folders))
+        folders[count++] = item->valuestring;
+    if (!cJSON_IsString(path))
+        json_fault_add(faults, at, "must be a folder as the server sees it, or \"NUL\"");
+    else if (strcmp(path->valuestring, "NUL") == 0 && !alone)
+        json_fault_add(faults, at, "\"NUL\" cannot be mixed with other paths");
+    else if (!tsql_path_is_allowed(path->valuestring, folders, count))
+        json_fault_add(faults, at,
+                       "is not below the instance's allow.paths; add it there to allow it");
+}
+
+static void check_target(const struct sweep *sweep, const cJSON *tree,
+                         const struct instance *instance, const char *pointer,
+                         struct json_faults *faults)
+{
+    struct target target = {.files = 1};
+    size_t index = 0;
+    json_read(tree, target_fields, JSON_COUNT(target_fields), pointer, &target, faults);
+    if (sweep->files && json_member(tree, "files"))
+        json_fault_add(faults, json_pointer(pointer, "files"),
+                       "cannot stand beside the swept list \"files\"");
+    const char *paths_at = json_pointer(pointer, "paths");
+    char base[128]; /* json_pointer's buffers turn over inside the loop */
+    (void)snprintf(base, sizeof base, "%s", paths_at);
+    const cJSON *path;
+    cJSON_ArrayForEach(path, target.paths)
+        check_path(path, cJSON_GetArraySize(target.paths) == 1, instance->paths,
+                   json_pointer_index(base, index++), faults);
+}
+
+static void check_targets(const struct sweep *sweep, const struct instance *instance,
+                          struct json_faults *faults)
+{
+    size_t index = 0;
+    const cJSON *target;
+    cJSON_ArrayForEach(target, sweep->targets)
+    {
+        char pointer[64];
+        (void)snprintf(pointer, sizeof pointer, "/parameters/targets/%zu", index++);
+        check_target(sweep, target, instance, pointer, faults);
+        const cJSON *other;
+        cJSON_ArrayForEach(other, sweep->targets)
+        {
+            if (other == target)
+                break;
+            if (cJSON_Compare(json_member(other, "name"), json_member(target, "name"), true))
+                json_fault_add(faults, json_pointer(pointer, "name"),
+                               "is another target's name already");
+        }
+    }
+}
+
+static void check_confirm_on(const struct sweep *sweep, const struct instance *instance,
+                             struct json_faults *faults)
+{
+    if (!sweep->confirm_on)
+        return;
+    check_target(sweep, sweep->confirm_on, instance, "/parameters/confirm_on", faults);
+    const cJSON *target;
+    cJSON_ArrayForEach(
+        target, sweep->targets) if (cJSON_Compare(json_member(target, "name"),
+                                                  json_member(sweep->confirm_on, "name"), true))
+        json_fault_add(faults, "/parameters/confirm_on/name",
+                       "is the name of a swept target; nothing would be confirmed");
+}
+
+/* The largest memory any combination with this buffer count asks for. */
+static double worst_memory(const struct sweep *sweep, int64_t buffers)
+{
+    double worst = 0;
+    static const char *const off[] = {"off"};
+    int compression_count = sweep->compression ? cJSON_GetArraySize(sweep->compression) : 1;
+    int size_count = cJSON_GetArraySize(sweep->options[SWEEP_MAXTRANSFERSIZE]);
+    for (int c = 0; c < compression_count; c++) {
+        const cJSON *item = cJSON_GetArrayItem(sweep->compression, c);
+        const char *word = cJSON_IsString(item) ? item->valuestring : off[0];
+        worst = fmax(worst, guard_buffer_memory_mib(buffers, 0, word));
+        for (int s = 0; s < size_count; s++) {
+            int64_t size;
+            if (read_value(cJSON_GetArrayItem(sweep->options[SWEEP_MAXTRANSFERSIZE], s), &size))
+                worst = fmax(worst, guard_buffer_memory_mib(buffers, size, word));
+        }
+    }
+    return worst;
+}
+
+static void check_memory(const struct sweep *sweep, int64_t limit_mib, struct json_faults *faults)
+{
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, sweep->options[SWEEP_BUFFERCOUNT])
+    {
+        const char *at = json_pointer_index("/parameters/buffercount", index++);
+        int64_t buffers;
+        if (!read_value(item, &buffers) || buffers <= 0)
+            continue;
+        double memory = worst_memory(sweep, buffers);
+        if (memory > (double)limit_mib)
+            json_fault_add(faults, at,
+                           "needs up to %.0f MiB of buffers (BUFFERCOUNT x MAXTRANSFERSIZE x "
+                           "sets, 3 when compressed); the limit buffer_memory_mib is %" PRId64,
+                           memory, limit_mib);
+    }
+}
+
+static void check_size(const struct sweep *sweep, const struct definition *definition,
+                       struct json_faults *faults)
+{
+    size_t arms = sweep_arm_count(sweep);
+    int64_t rounds = definition->design.repetitions + definition->design.warmups;
+    if (arms > LIMIT_ARMS)
+        json_fault_add(faults, "/parameters", "makes %zu arms; the limit is %d", arms, LIMIT_ARMS);
+    else if ((int64_t)arms * rounds > LIMIT_TRIALS)
+        json_fault_add(faults, "/design/repetitions", "makes %" PRId64 " trials; the limit is %d",
+                       (int64_t)arms * rounds, LIMIT_TRIALS);
+}
+
+void sweep_check(const struct definition *definition, const struct instance *instance,
+                 struct json_faults *faults)
+{
+    struct sweep sweep;
+    size_t before = faults->count;
+    sweep_read(definition->parameters, &sweep, faults);
+    if (sweep.database) {
+        struct buf name = {0};
+        if (!tsql_add_name(&name, sweep.database))
+            json_fault_add(faults, "/parameters/database",
+                           "must be a name of at most %d UTF-16 units without control characters",
+                           LIMIT_SQL_NAME_UTF16);
+        else if (strcasecmp(sweep.database, "tempdb") == 0)
+            json_fault_add(faults, "/parameters/database", "tempdb cannot be backed up");
+        buf_fini(&name);
+    }
+    for (int option = 0; option < SWEEP_OPTIONS; option++)
+        check_option(&sweep, (enum sweep_option)option, faults);
+    check_files(&sweep, faults);
+    check_compression(&sweep, faults);
+    check_targets(&sweep, instance, faults);
+    check_confirm_on(&sweep, instance, faults);
+    if (faults->count > before)
+        return;
+    struct limits limits = definition_limits(definition, instance);
+    check_memory(&sweep, limits.buffer_memory_mib, faults);
+    check_size(&sweep, definition, faults);
+}

@@ -1,0 +1,310 @@
+#include "jobs/kinds/sweep_report.h"
+#include "jobs/backup.h"
+#include "jobs/measure/sweetspot.h"
+#include "jobs/member.h"
+#include "server/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_text(const cJSON *object, const char *name, const char *wanted)
+{
+    const char *text = member_text(object, name);
+    return text && wanted && strcmp(text, wanted) == 0;
+}
+
+/* Arms of the first target compete; other targets are other places, not other settings. */
+static bool competes(const struct sweep *sweep, const struct arm *arm)
+{
+    const char *first = member_text(cJSON_GetArrayItem(sweep->targets, 0), "name");
+    return same_text(arm->settings, "target", first);
+}
+
+/* A failed arm is shown, never recommended. */
+static bool has_failed(const struct bundle *bundle, int arm)
+{
+    for (size_t i = 0; i < bundle->trial_count; i++)
+        if (bundle->trials[i].arm == arm && bundle->trials[i].status == TRIAL_FAILED)
+            return true;
+    return false;
+}
+
+static void find(const struct sweep *sweep, const struct bundle *bundle,
+                 const struct analysis *analysis, struct sweetspot *out)
+{
+    struct sweetspot_arm *arms = mem_alloc(bundle->arm_count, sizeof *arms);
+    struct stats_point *points = mem_alloc(analysis->point_count, sizeof *points);
+    size_t count = 0;
+    for (size_t i = 0; i < bundle->arm_count; i++) {
+        const struct arm *arm = &bundle->arms[i];
+        arms[i] = (struct sweetspot_arm){.eligible = competes(sweep, arm) &&
+                                                     !has_failed(bundle, arm->index),
+                                         .is_default = arm->index == 0,
+                                         .memory_mib = arm->buffer_memory_mib,
+                                         .cpu_s = analysis->cpu_s[i]};
+    }
+    for (size_t i = 0; i < analysis->point_count; i++) /* variance of competitors only */
+        if (competes(sweep, &bundle->arms[analysis->points[i].arm]))
+            points[count++] = analysis->points[i];
+    sweetspot_find(points, count, arms, bundle->arm_count, bundle->design->confidence,
+                   bundle->design->tolerance, out);
+    free(arms);
+    free(points);
+}
+
+int sweep_winner(const struct sweep *sweep, const struct bundle *bundle,
+                 const struct analysis *analysis)
+{
+    struct sweetspot spot;
+    find(sweep, bundle, analysis, &spot);
+    int arm = spot.arm;
+    sweetspot_fini(&spot);
+    return arm;
+}
+
+static const struct stats_comparison *comparison_of(const struct analysis *analysis, int arm)
+{
+    for (size_t i = 0; i < analysis->comparison_count; i++)
+        if (analysis->comparisons[i].arm == arm)
+            return &analysis->comparisons[i];
+    return NULL;
+}
+
+/* True when two arms differ at most in this one option. */
+static bool differ_only_in(const struct arm *a, const struct arm *b, const char *option)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach(member, a->settings)
+    {
+        if (strcmp(member->string, option) == 0)
+            continue;
+        if (!cJSON_Compare(member, json_member(b->settings, member->string), true))
+            return false;
+    }
+    return true;
+}
+
+/* For each swept number: from where to where the data cannot tell settings apart. */
+static cJSON *interval_of(const struct sweep *sweep, const struct bundle *bundle,
+                          const struct sweetspot *spot)
+{
+    const struct arm *winner = &bundle->arms[spot->arm];
+    cJSON *interval = cJSON_CreateObject();
+    for (int option = 0; option < SWEEP_OPTIONS; option++) {
+        const char *name = sweep_option_names[option];
+        const cJSON *own = json_member(winner->settings, name);
+        if (!sweep->options[option] || !cJSON_IsNumber(own))
+            continue;
+        double low = own->valuedouble;
+        double high = own->valuedouble;
+        for (size_t i = 0; i < bundle->arm_count; i++) {
+            const cJSON *value = json_member(bundle->arms[i].settings, name);
+            if (!spot->qualifies[i] || !cJSON_IsNumber(value) ||
+                !differ_only_in(winner, &bundle->arms[i], name))
+                continue;
+            low = fmin(low, value->valuedouble);
+            high = fmax(high, value->valuedouble);
+        }
+        double ends[2] = {low, high};
+        cJSON_AddItemToObject(interval, name, cJSON_CreateDoubleArray(ends, 2));
+    }
+    return interval;
+}
+
+static void add_commands(const struct sweep *sweep, const struct arm *arm, cJSON *recommendation)
+{
+    static const struct {
+        const char *name;
+        int (*write)(const struct tsql_backup *, struct buf *, struct err *);
+    } commands[] = {{"tsql", tsql_recommendation},
+                    {"ola", tsql_recommendation_ola},
+                    {"dbatools", tsql_recommendation_dbatools}};
+    struct backup_settings settings;
+    if (!backup_settings_read(arm->settings, sweep->targets, sweep->confirm_on, &settings))
+        return;
+    const char *devices[LIMIT_STRIPES];
+    for (int i = 0; i < settings.files; i++)
+        devices[i] = settings.folders[(size_t)i % settings.folder_count];
+    struct tsql_backup backup = {.database = settings.database,
+                                 .devices = devices,
+                                 .device_count = (size_t)settings.files,
+                                 .buffercount = settings.buffercount,
+                                 .maxtransfersize = settings.maxtransfersize,
+                                 .blocksize = settings.blocksize,
+                                 .compression = settings.compression};
+    for (size_t i = 0; i < JSON_COUNT(commands); i++) {
+        struct buf text = {0};
+        struct err ignored; /* a name that one of the three cannot carry: null there */
+        int rc = commands[i].write(&backup, &text, &ignored);
+        cJSON_AddItemToObject(recommendation, commands[i].name,
+                              rc == 0 ? json_text(buf_text(&text)) : cJSON_CreateNull());
+        buf_fini(&text);
+    }
+}
+
+static char *reason_of(const struct bundle *bundle, const struct sweetspot *spot)
+{
+    const char *best = bundle->arms[spot->best].label;
+    double percent = 100 * bundle->design->tolerance;
+    if (spot->keep_default)
+        return mem_format("The data do not show that any setting is more than %g %% faster than "
+                          "the server's default.",
+                          percent);
+    return mem_format("The cheapest setting for which the data do not show that it is more than "
+                      "%g %% below the best one measured (%s).",
+                      percent, best);
+}
+
+static cJSON *recommendation_of(const struct sweep *sweep, const struct bundle *bundle,
+                                const struct sweetspot *spot)
+{
+    const struct arm *arm = &bundle->arms[spot->arm];
+    char name[ARM_NAME_SIZE];
+    char *reason = reason_of(bundle, spot);
+    cJSON *tree = cJSON_CreateObject();
+    cJSON_AddStringToObject(tree, "arm", arm_name(arm->index, name));
+    cJSON_AddItemToObject(tree, "settings", cJSON_Duplicate(arm->settings, true));
+    cJSON_AddItemToObject(tree, "interval", interval_of(sweep, bundle, spot));
+    cJSON_AddBoolToObject(tree, "keep_default", spot->keep_default);
+    cJSON_AddStringToObject(tree, "reason", reason);
+    cJSON_AddItemToObject(tree, "buffer_memory_mib", json_number(arm->buffer_memory_mib));
+    add_commands(sweep, arm, tree);
+    free(reason);
+    return tree;
+}
+
+/* The first swept number is the curve's x. */
+static const char *curve_option(const struct sweep *sweep)
+{
+    for (int option = 0; option < SWEEP_OPTIONS; option++)
+        if (sweep->options[option])
+            return sweep_option_names[option];
+    return sweep_option_names[SWEEP_BUFFERCOUNT];
+}
+
+static cJSON *curve_of(const struct sweep *sweep, const struct bundle *bundle,
+                       const struct analysis *analysis)
+{
+    const char *option = curve_option(sweep);
+    cJSON *curve = cJSON_CreateArray();
+    for (size_t i = 0; i < bundle->arm_count; i++) {
+        const struct stats_summary *rate = &analysis->rates[i];
+        const cJSON *x = json_member(bundle->arms[i].settings, option);
+        char name[ARM_NAME_SIZE];
+        if (!competes(sweep, &bundle->arms[i]))
+            continue;
+        cJSON *point = cJSON_CreateObject();
+        cJSON_AddStringToObject(point, "arm", arm_name((int)i, name));
+        cJSON_AddItemToObject(point, "x",
+                              cJSON_IsNumber(x) ? cJSON_Duplicate(x, false) : cJSON_CreateNull());
+        cJSON_AddItemToObject(point, "rate_mib_s", json_rounded(rate->median, 6));
+        cJSON_AddItemToObject(point, "low", json_rounded(rate->low, 6));
+        cJSON_AddItemToObject(point, "high", json_rounded(rate->high, 6));
+        cJSON_AddItemToArray(curve, point);
+    }
+    return curve;
+}
+
+static cJSON *pareto_of(const struct sweep *sweep, const struct bundle *bundle,
+                        const struct analysis *analysis)
+{
+    struct pareto_arm *arms = mem_alloc(bundle->arm_count, sizeof *arms);
+    bool *front = mem_alloc(bundle->arm_count, sizeof *front);
+    for (size_t i = 0; i < bundle->arm_count; i++)
+        arms[i] =
+            (struct pareto_arm){.eligible = competes(sweep, &bundle->arms[i]) &&
+                                            !has_failed(bundle, (int)i) && analysis->rates[i].n > 0,
+                                .rate = analysis->rates[i].median,
+                                .memory_mib = bundle->arms[i].buffer_memory_mib,
+                                .cpu_s = analysis->cpu_s[i],
+                                .file_bytes = analysis->file_bytes[i]};
+    sweetspot_pareto(arms, bundle->arm_count, front);
+    cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < bundle->arm_count; i++) {
+        char name[ARM_NAME_SIZE];
+        if (front[i])
+            cJSON_AddItemToArray(list, cJSON_CreateString(arm_name((int)i, name)));
+    }
+    free(arms);
+    free(front);
+    return list;
+}
+
+/* The winner's comparison at confirm_on; NULL when it did not run there. */
+static const struct stats_comparison *confirmation_of(const struct sweep *sweep,
+                                                      const struct bundle *bundle,
+                                                      const struct analysis *analysis)
+{
+    const char *name = member_text(sweep->confirm_on, "name");
+    for (size_t i = 0; name && i < bundle->arm_count; i++) {
+        const struct arm *arm = &bundle->arms[i];
+        if (!arm->baseline && same_text(arm->settings, "target", name))
+            return comparison_of(analysis, arm->index);
+    }
+    return NULL;
+}
+
+static cJSON *confirmation_json(const struct sweep *sweep, const struct stats_comparison *found)
+{
+    if (!found)
+        return cJSON_CreateNull();
+    cJSON *tree = cJSON_CreateObject();
+    cJSON_AddStringToObject(tree, "target", member_text(sweep->confirm_on, "name"));
+    cJSON_AddItemToObject(tree, "ratio", json_rounded(found->ratio, 5));
+    cJSON_AddItemToObject(tree, "low", json_rounded(found->low, 5));
+    cJSON_AddItemToObject(tree, "high", json_rounded(found->high, 5));
+    cJSON_AddStringToObject(tree, "verdict", verdict_name(found->verdict));
+    return tree;
+}
+
+static char *summary_of(const struct bundle *bundle, const struct analysis *analysis,
+                        const struct sweetspot *spot)
+{
+    if (spot->arm < 0)
+        return mem_copy("No recommendation: too little was measured to tell settings apart");
+    const struct arm *arm = &bundle->arms[spot->arm];
+    const struct stats_comparison *found = comparison_of(analysis, arm->index);
+    if (spot->keep_default)
+        return mem_format("Keep the default: no setting measured is shown to be more than %g %% "
+                          "faster",
+                          100 * bundle->design->tolerance);
+    struct buf text = {0};
+    buf_add(&text, arm->label);
+    if (found && isfinite(found->ratio))
+        buf_format(&text, ": %.2fx the default", found->ratio);
+    if (found && isfinite(found->low))
+        buf_format(&text, " (%g %% %.2f-%.2f)", 100 * found->level, found->low, found->high);
+    if (isfinite(arm->buffer_memory_mib))
+        buf_format(&text, ", %.0f MiB of buffers", arm->buffer_memory_mib);
+    return buf_take(&text);
+}
+
+void sweep_report(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
+                  struct outcome *out)
+{
+    struct sweep sweep;
+    struct sweetspot spot;
+    sweep_read(bundle->parameters, &sweep, NULL);
+    find(&sweep, bundle, analysis, &spot);
+    const struct stats_comparison *confirmed = confirmation_of(&sweep, bundle, analysis);
+    out->summary = summary_of(bundle, analysis, &spot);
+    if (confirmed && confirmed->verdict == VERDICT_SLOWER) {
+        free(out->summary);
+        out->summary =
+            mem_format("No recommendation: %s won the sweep, but is slower than the "
+                       "default on %s",
+                       bundle->arms[spot.arm].label, member_text(sweep.confirm_on, "name"));
+        report_warn(report, "%s", out->summary);
+        spot.arm = -1;
+    }
+    out->state = spot.arm >= 0 ? JOB_SUCCEEDED : JOB_INCONCLUSIVE;
+    cJSON_DeleteItemFromObject(report, "recommendation");
+    cJSON_AddItemToObject(report, "recommendation",
+                          spot.arm >= 0 ? recommendation_of(&sweep, bundle, &spot)
+                                        : cJSON_CreateNull());
+    cJSON_AddItemToObject(report, "pareto", pareto_of(&sweep, bundle, analysis));
+    cJSON_AddItemToObject(report, "curve", curve_of(&sweep, bundle, analysis));
+    cJSON_AddItemToObject(report, "confirmation", confirmation_json(&sweep, confirmed));
+    sweetspot_fini(&spot);
+}

@@ -1,0 +1,14 @@
+#pragma once
+/* What a sweep's report says beyond the common members: recommendation, curve, Pareto front,
+ * confirmation. Pure. */
+#include "jobs/kind.h"
+#include "jobs/kinds/sweep.h"
+
+/* Index of the sweet spot among the arms of the first target (the default counts as cheapest);
+ * -1: no answer. Confirmation arms take no part. */
+int sweep_winner(const struct sweep *sweep, const struct bundle *bundle,
+                 const struct analysis *analysis);
+
+/* job_kind.report */
+void sweep_report(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
+                  struct outcome *out);

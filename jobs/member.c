@@ -1,0 +1,51 @@
+#include "jobs/member.h"
+#include "server/clock.h"
+#include "server/limits.h"
+
+#include <string.h>
+
+void member_check_labels(const cJSON *labels, struct json_faults *faults)
+{
+    int count = 0;
+    const cJSON *label;
+    cJSON_ArrayForEach(label, labels)
+    {
+        count++;
+        if (!cJSON_IsString(label) || strlen(label->valuestring) > LIMIT_LABEL_CHARS)
+            json_fault_add(faults, json_pointer("/labels", label->string),
+                           "must be a text of at most %d characters", LIMIT_LABEL_CHARS);
+    }
+    if (count > LIMIT_LABELS)
+        json_fault_add(faults, "/labels", "must have at most %d members", LIMIT_LABELS);
+}
+
+cJSON *member_copy_or(const cJSON *value, cJSON *fallback)
+{
+    if (!value)
+        return fallback;
+    cJSON_Delete(fallback);
+    return cJSON_Duplicate(value, true);
+}
+
+cJSON *member_number_or_null(int64_t value)
+{
+    return value < 0 ? cJSON_CreateNull() : cJSON_CreateNumber((double)value);
+}
+
+cJSON *member_time_or_null(int64_t wall_ms)
+{
+    char text[CLOCK_TEXT_SIZE];
+    return wall_ms ? cJSON_CreateString(clock_format(wall_ms, text)) : cJSON_CreateNull();
+}
+
+int64_t member_int(const cJSON *object, const char *name, int64_t missing)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsNumber(member) ? (int64_t)member->valuedouble : missing;
+}
+
+const char *member_text(const cJSON *object, const char *name)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsString(member) ? member->valuestring : NULL;
+}

@@ -1,0 +1,23 @@
+#pragma once
+/* Members that several definitions share, and small steps of writing JSON. Pure. */
+#include "server/json.h"
+
+#include <stdint.h>
+
+/* Adds faults below /labels unless labels is NULL or an object of at most LIMIT_LABELS texts. */
+void member_check_labels(const cJSON *labels, struct json_faults *faults);
+
+/* A copy of value, or fallback when there is none; fallback is used up either way. */
+cJSON *member_copy_or(const cJSON *value, cJSON *fallback);
+
+/* A number, null when it is negative (our "unknown"). */
+cJSON *member_number_or_null(int64_t value);
+
+/* A time as RFC 3339, null for 0. */
+cJSON *member_time_or_null(int64_t wall_ms);
+
+/* A member's whole number, `missing` when it is absent or no number. */
+int64_t member_int(const cJSON *object, const char *name, int64_t missing);
+
+/* A member's text, NULL when it is absent or no text; borrowed. */
+const char *member_text(const cJSON *object, const char *name);

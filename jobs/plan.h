@@ -1,0 +1,31 @@
+#pragma once
+/* What a job is going to do: its arms, the whole order of trials, and what was found out about
+ * the instance when it was made. Stored with the job before the first trial. Pure. */
+#include "jobs/measure/design.h"
+#include "jobs/measure/guard.h"
+#include "jobs/measure/trial.h"
+
+struct plan {
+    struct arm *arms;
+    size_t arm_count;
+    size_t arm_capacity;
+    struct design_step *steps;
+    size_t step_count;
+    size_t reserved; /* trials that a later phase may add */
+    struct server_facts facts;
+    bool authenticated;     /* the server's certificate was checked */
+    int64_t database_bytes; /* an upper bound of what one trial reads; -1 unknown */
+    bool deletes;           /* whether the server deletes our files (tried before trial 1) */
+    cJSON *chain;           /* LSNs before the first trial, owned; NULL unknown */
+};
+
+void plan_fini(struct plan *plan);
+
+/* A new arm, zeroed but for its index, to be filled by the kind. Moves the array. */
+struct arm *plan_add_arm(struct plan *plan);
+
+/* Appends the steps of arms first_arm..first_arm+count-1 by the design. */
+void plan_add_steps(struct plan *plan, const struct design *design, int first_arm, int count);
+
+cJSON *plan_to_json(const struct plan *plan);
+MUST_CHECK int plan_from_json(const cJSON *tree, struct plan *out, struct err *err);

@@ -1,0 +1,332 @@
+#include "jobs/pool.h"
+#include "jobs/runner.h"
+#include "jobs/state.h"
+#include "server/clock.h"
+#include "server/log.h"
+#include "server/mem.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUDGE_NS 500000000 /* between two requests to stop while the pool drains */
+
+struct worker {
+    struct pool *pool;
+    pthread_t thread;
+    bool started;
+    struct wait wake;
+    /* all guarded by pool->lock; row and closes_at until the worker has taken them */
+    bool busy;  /* from pool_give until the job is settled */
+    bool given; /* row and closes_at wait to be taken */
+    struct job_row row;
+    int64_t closes_at;
+    struct run *run; /* while it runs */
+    int holders;     /* others that use run just now */
+};
+
+struct pool {
+    const struct jobs_parts *parts;
+    pool_on_free *on_free;
+    void *ctx;
+    struct lock lock; /* guards ending and the workers' members */
+    struct wait released;
+    bool ending;
+    int alive; /* workers that have not left their loop */
+    int count;
+    struct worker *workers;
+};
+
+/* The job could not even be read: it ends as failed, so that it does not come back for ever. */
+static int fail_work(struct db *db, void *arg, struct err *err)
+{
+    struct job_row *row = arg;
+    struct job_row stored = {0};
+    if (store_job_get(db, row->id, &stored, err) < 0)
+        return -1;
+    row->version = stored.version;
+    job_row_fini(&stored);
+    return store_job_update(db, row, err);
+}
+
+static void fail_unreadable(struct pool *pool, struct run *run, const struct err *why)
+{
+    struct err err = {0};
+    cJSON *error = cJSON_CreateObject();
+    cJSON_AddNullToObject(error, "number");
+    cJSON_AddStringToObject(error, "message", why->msg);
+    cJSON_AddStringToObject(error, "step", "load");
+    free(run->row.error);
+    run->row.error = json_print(error);
+    cJSON_Delete(error);
+    job_move(&run->row, JOB_FAILED, NULL, clock_wall_ms());
+    if (store_write(pool->parts->store, fail_work, &run->row, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s", log_quote(err.msg));
+}
+
+static void publish(struct worker *worker, struct run *run)
+{
+    struct pool *pool = worker->pool;
+    lock_take(&pool->lock);
+    while (!run && worker->holders > 0)
+        wait_on(&pool->released, &pool->lock);
+    worker->run = run;
+    bool ending = pool->ending;
+    lock_drop(&pool->lock);
+    if (run && ending)
+        run_stop(run, RUN_SHUTDOWN);
+}
+
+static void carry(struct worker *worker, struct job_row *row, int64_t closes_at)
+{
+    struct pool *pool = worker->pool;
+    struct err err = {0};
+    struct run *run = NULL;
+    int rc = run_new(pool->parts, row, &run, &err);
+    if (rc < 0) {
+        fail_unreadable(pool, run, &err);
+    } else {
+        run->closes_at = closes_at;
+        publish(worker, run);
+        if (run->row.cancel_asked)
+            run_stop(run, RUN_CANCEL);
+        runner_execute(run);
+        publish(worker, NULL);
+    }
+    char id[40];
+    (void)snprintf(id, sizeof id, "%s", run->row.id);
+    run_free(run);
+    lock_take(&pool->lock);
+    worker->busy = false;
+    lock_drop(&pool->lock);
+    pool->on_free(pool->ctx, id);
+}
+
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    struct pool *pool = worker->pool;
+    lock_take(&pool->lock);
+    while (!pool->ending || worker->given) {
+        if (!worker->given) {
+            wait_on(&worker->wake, &pool->lock);
+            continue;
+        }
+        struct job_row row = worker->row;
+        worker->row = (struct job_row){0};
+        worker->given = false;
+        int64_t closes_at = worker->closes_at;
+        lock_drop(&pool->lock);
+        carry(worker, &row, closes_at);
+        lock_take(&pool->lock);
+    }
+    pool->alive--;
+    wait_wake_all(&pool->released);
+    lock_drop(&pool->lock);
+    return NULL;
+}
+
+int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_free, void *ctx,
+               struct pool **out, struct err *err)
+{
+    struct pool *pool = mem_alloc(1, sizeof *pool);
+    pool->parts = parts;
+    pool->on_free = on_free;
+    pool->ctx = ctx;
+    pool->count = workers;
+    pool->workers = mem_alloc((size_t)workers, sizeof *pool->workers);
+    lock_init(&pool->lock);
+    wait_init(&pool->released);
+    for (int i = 0; i < workers; i++) {
+        struct worker *worker = &pool->workers[i];
+        char name[24]; /* the kernel keeps 15 characters */
+        worker->pool = pool;
+        wait_init(&worker->wake);
+        int failed = pthread_create(&worker->thread, NULL, work, worker);
+        if (failed) {
+            err_set(err, ERR_SYSTEM, failed, "start worker %d of %d: %s", i + 1, workers,
+                    strerror(failed));
+            pool_stop(pool);
+            return -1;
+        }
+        worker->started = true;
+        lock_take(&pool->lock);
+        pool->alive++;
+        lock_drop(&pool->lock);
+        (void)snprintf(name, sizeof name, "worker-%d", i + 1);
+        name[15] = '\0';
+        (void)pthread_setname_np(worker->thread, name); /* only for people */
+    }
+    *out = pool;
+    return 0;
+}
+
+static struct worker *hold_locked(struct pool *pool, const char *id) NEEDS(pool->lock)
+{
+    for (int i = 0; i < pool->count; i++) {
+        struct worker *worker = &pool->workers[i];
+        if (worker->run && (!id || strcmp(worker->run->row.id, id) == 0)) {
+            worker->holders++;
+            return worker;
+        }
+    }
+    return NULL;
+}
+
+static void release(struct pool *pool, struct worker *worker)
+{
+    lock_take(&pool->lock);
+    worker->holders--;
+    wait_wake_all(&pool->released);
+    lock_drop(&pool->lock);
+}
+
+/* The run of a worker, kept alive until release; NULL when it has none. */
+static struct run *hold_worker(struct pool *pool, struct worker *worker)
+{
+    lock_take(&pool->lock);
+    struct run *run = worker->run;
+    worker->holders += run != NULL;
+    lock_drop(&pool->lock);
+    return run;
+}
+
+/* Every run is asked to stop, again and again: a statement may begin just after the first time. */
+static void stop_all(struct pool *pool)
+{
+    for (int i = 0; i < pool->count; i++) {
+        struct run *run = hold_worker(pool, &pool->workers[i]);
+        if (!run)
+            continue;
+        run_stop(run, RUN_SHUTDOWN);
+        run_nudge(run);
+        release(pool, &pool->workers[i]);
+    }
+}
+
+/* True while workers are still there. */
+static bool wait_for_workers(struct pool *pool)
+{
+    int64_t until = clock_mono_ns() + NUDGE_NS;
+    lock_take(&pool->lock);
+    while (pool->alive > 0 && clock_mono_ns() < until)
+        wait_until(&pool->released, &pool->lock, until);
+    bool waits = pool->alive > 0;
+    lock_drop(&pool->lock);
+    return waits;
+}
+
+void pool_drain(struct pool *pool)
+{
+    if (!pool)
+        return;
+    lock_take(&pool->lock);
+    pool->ending = true;
+    for (int i = 0; i < pool->count; i++)
+        wait_wake_all(&pool->workers[i].wake);
+    lock_drop(&pool->lock);
+    do
+        stop_all(pool);
+    while (wait_for_workers(pool));
+    for (int i = 0; i < pool->count; i++) {
+        if (pool->workers[i].started)
+            (void)pthread_join(pool->workers[i].thread, NULL);
+        pool->workers[i].started = false;
+    }
+}
+
+void pool_stop(struct pool *pool)
+{
+    if (!pool)
+        return;
+    pool_drain(pool);
+    for (int i = 0; i < pool->count; i++) {
+        job_row_fini(&pool->workers[i].row);
+        wait_fini(&pool->workers[i].wake);
+    }
+    wait_fini(&pool->released);
+    lock_fini(&pool->lock);
+    free(pool->workers);
+    free(pool);
+}
+
+int pool_busy_count(struct pool *pool)
+{
+    int busy = 0;
+    lock_take(&pool->lock);
+    for (int i = 0; i < pool->count; i++)
+        busy += pool->workers[i].busy;
+    lock_drop(&pool->lock);
+    return busy;
+}
+
+int pool_free_count(struct pool *pool)
+{
+    return pool->count - pool_busy_count(pool);
+}
+
+void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
+{
+    lock_take(&pool->lock);
+    for (int i = 0; i < pool->count; i++) {
+        struct worker *worker = &pool->workers[i];
+        if (worker->busy)
+            continue;
+        worker->busy = true;
+        worker->given = true;
+        worker->row = *row;
+        worker->closes_at = closes_at;
+        *row = (struct job_row){0};
+        wait_wake_one(&worker->wake);
+        break;
+    }
+    lock_drop(&pool->lock);
+}
+
+bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why)
+{
+    lock_take(&pool->lock);
+    struct worker *worker = hold_locked(pool, id);
+    lock_drop(&pool->lock);
+    if (!worker)
+        return false;
+    run_stop(worker->run, why);
+    release(pool, worker);
+    return true;
+}
+
+bool pool_current(struct pool *pool, const char *id, struct job_current *out)
+{
+    lock_take(&pool->lock);
+    struct worker *worker = hold_locked(pool, id);
+    lock_drop(&pool->lock);
+    if (!worker)
+        return false;
+    *out = run_get_current(worker->run);
+    release(pool, worker);
+    return true;
+}
+
+static enum run_stop over(const struct run *run, int64_t now_ms, int64_t mono_ns)
+{
+    if (mono_ns >= run->stop_at_ns || (run->deadline_at && now_ms >= run->deadline_at))
+        return RUN_OVERTIME;
+    if (run->closes_at && now_ms >= run->closes_at)
+        return RUN_WINDOW;
+    return RUN_GO;
+}
+
+void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
+{
+    for (int i = 0; i < pool->count; i++) {
+        struct run *run = hold_worker(pool, &pool->workers[i]);
+        if (!run)
+            continue;
+        enum run_stop why = over(run, now_ms, mono_ns);
+        if (why != RUN_GO)
+            run_stop(run, why);
+        run_nudge(run);
+        release(pool, &pool->workers[i]);
+    }
+}

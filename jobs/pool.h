@@ -1,0 +1,35 @@
+#pragma once
+/* The workers: each carries one claimed job at a time. The registry of what runs is here, so that
+ * jobs can be cancelled and watched. Threads: any may call. */
+#include "jobs/jobs.h"
+#include "jobs/run.h"
+
+struct pool;
+
+/* on_free is called (from a worker) after a job was settled and its worker is free again. */
+typedef void pool_on_free(void *ctx, const char *id);
+
+MUST_CHECK int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_free,
+                          void *ctx, struct pool **out, struct err *err);
+
+/* Asks every run to stop for the shutdown and joins the workers; the pool may still be asked.
+ * Accepts NULL. */
+void pool_drain(struct pool *pool);
+
+/* Drains, then frees. Accepts NULL. */
+void pool_stop(struct pool *pool);
+
+/* How many workers are free, and how many are busy. */
+int pool_free_count(struct pool *pool);
+int pool_busy_count(struct pool *pool);
+
+/* Hands a claimed job to a free worker; closes_at: when its window closes, 0 never. There must be
+ * a free worker (only the clock thread hands out). Takes the row over. */
+void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at);
+
+/* False when the job does not run here. */
+bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why);
+bool pool_current(struct pool *pool, const char *id, struct job_current *out);
+
+/* Stops runs whose time, deadline or window is over. */
+void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns);

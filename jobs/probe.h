@@ -1,0 +1,53 @@
+#pragma once
+/* What is sampled around a trial, always as the difference of two samples and never by clearing
+ * anything on the server: CPU of the server's process, waits of our session, foreign work,
+ * restarts. What a server lacks or does not permit is learned once and then left out.
+ * One worker's. */
+#include "jobs/measure/trial.h"
+#include "server/mssql.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum probe_query { PROBE_CPU, PROBE_STARTED, PROBE_WAITS, PROBE_FOREIGN, PROBE_QUERY_COUNT };
+
+struct probe {
+    bool absent[PROBE_QUERY_COUNT]; /* asked once and refused */
+};
+
+struct probe_wait {
+    char type[64];
+    int64_t ms;
+    int64_t count;
+};
+
+struct probe_sample {
+    int64_t cpu_ms;    /* -1 unknown */
+    int64_t cpu_count; /* -1 unknown */
+    char started[40];  /* the server's start time as text; "" unknown */
+    char foreign[64];  /* somebody else's BACKUP, RESTORE or DBCC running now; "" none */
+    struct probe_wait *waits;
+    size_t wait_count;
+};
+
+void probe_fini(struct probe *probe);
+
+/* The text of each query, for plans: a run sends no other. */
+const char *probe_text(enum probe_query query);
+
+/* Samples now; never fails: what cannot be had stays unknown. */
+void probe_take(struct probe *probe, struct mssql *session, struct probe_sample *out);
+void probe_sample_fini(struct probe_sample *sample);
+
+/* Fills cpu_s, cpu_count and waits of the trial from two samples; a counter that went backwards
+ * leaves its figure unknown. A restart or foreign work makes an ok trial contaminated, with a
+ * note that says which. */
+void probe_judge(const struct probe_sample *before, const struct probe_sample *after,
+                 struct trial *trial);
+
+/* The LSNs that must not move: {"differential_base_lsn", "last_log_backup_lsn"}, each absent when
+ * it cannot be read. The caller frees it. */
+cJSON *probe_chain(struct mssql *session, const char *database);
+
+/* {"differential_base_unchanged", "log_chain_unchanged"}: true, false, or null (not known). */
+cJSON *probe_chain_compare(const cJSON *before, const cJSON *after);

@@ -1,0 +1,96 @@
+#pragma once
+/* One running job: everything that lives from the claim to its end, freed in one place.
+ * Threads: the worker owns it; others only call run_stop and read the atomics. */
+#include "jobs/definition.h"
+#include "jobs/instance.h"
+#include "jobs/jobs.h"
+#include "jobs/plan.h"
+#include "jobs/probe.h"
+#include "server/buf.h"
+#include "server/lock.h"
+#include "server/mssql.h"
+
+#include <stdatomic.h>
+
+/* Why a run is asked to stop. */
+enum run_stop {
+    RUN_GO,       /* it is not */
+    RUN_CANCEL,   /* somebody cancelled the job */
+    RUN_OVERTIME, /* limits.minutes or the deadline passed */
+    RUN_WINDOW,   /* the maintenance window closes: it goes on in the next one */
+    RUN_SHUTDOWN, /* the daemon ends: it goes on after the next start */
+};
+
+struct run {
+    const struct jobs_parts *parts;
+    struct job_row row; /* our copy; the store's is updated from it */
+    cJSON *tree;        /* the stored definition, which `definition` borrows from */
+    struct definition definition;
+    struct instance instance;
+    struct limits limits; /* the tighter of job and instance */
+    struct plan plan;
+    struct trial *trials; /* all stored ones, oldest first */
+    size_t trial_count;
+    size_t trial_capacity;
+    int64_t next_seq;
+    bool *dropped;         /* per arm: failed, so its further trials are left out */
+    double failed_memory;  /* buffer memory that ran out; INFINITY while none did */
+    int64_t bytes_read;    /* by all trials of this job */
+    int64_t bytes_written; /* to files */
+    struct probe probe;
+    bool connected;      /* a login succeeded */
+    bool no_history;     /* msdb cannot be read */
+    struct buf warnings; /* one line each, for the report */
+    int64_t stop_at_ns;  /* clock_mono_ns() of limits.minutes; set once before the run is shared */
+    int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
+    int64_t closes_at;   /* wall ms at which the window closes; 0: it does not */
+    atomic_int stop;     /* enum run_stop */
+    atomic_bool measuring;      /* the statement of a trial runs, which run_stop may cancel */
+    atomic_int current_percent; /* of the running trial, -1 unknown */
+    struct wait stopped;        /* signalled under lock when stop changes */
+    struct lock lock;           /* guards the two below */
+    struct job_current current; /* but for its percent */
+    struct mssql *session;      /* the worker reads it without; only the worker sets it */
+};
+
+/* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on
+ * failure; run_free frees *out_run. */
+MUST_CHECK int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **out_run,
+                       struct err *err);
+void run_free(struct run *run);
+
+/* From any thread: the first reason stays; a running statement is cancelled. */
+void run_stop(struct run *run, enum run_stop why);
+
+/* Cancels again while a trial's statement runs on although the run is asked to stop: it may have
+ * begun just after the first cancel. Call it now and then. */
+void run_nudge(struct run *run);
+
+/* ERR_CANCELLED when the run is asked to stop. */
+MUST_CHECK int run_go_on(struct run *run, struct err *err);
+
+/* Which trial runs now (arm -1: none); any thread may ask. */
+void run_set_current(struct run *run, int arm);
+struct job_current run_get_current(struct run *run);
+
+/* Waits, at most until the run is asked to stop (ERR_CANCELLED then). */
+MUST_CHECK int run_pause(struct run *run, int64_t ms, struct err *err);
+
+/* Logs in (closing a dead session first), sets the session's options. */
+MUST_CHECK int run_connect(struct run *run, struct err *err);
+void run_disconnect(struct run *run);
+
+/* The session, for the worker. */
+struct mssql *run_session(struct run *run);
+
+/* True once a login succeeded in this run. */
+bool run_session_was_open(const struct run *run);
+
+/* Reads what kind of server this is into run->plan.facts. */
+MUST_CHECK int run_read_facts(struct run *run, struct err *err);
+
+/* Adds a line to the report's warnings, once. */
+void run_warn(struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Appends a finished trial (its contents move in). */
+void run_add_trial(struct run *run, struct trial *trial);

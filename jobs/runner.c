@@ -1,0 +1,215 @@
+#include "jobs/runner.h"
+#include "jobs/ending.h"
+#include "jobs/journal.h"
+#include "jobs/kind.h"
+#include "jobs/measure/messages.h"
+#include "jobs/progress.h"
+#include "server/clock.h"
+#include "server/limits.h"
+#include "server/log.h"
+#include "server/mem.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PASSING_PAUSE_MS 1000 /* after a deadlock or lock time-out, before the repeat */
+
+/* --- preparing ----------------------------------------------------------------------------- */
+
+static int make_plan(struct run *run, struct err *err)
+{
+    if (run_read_facts(run, err) < 0)
+        return -1;
+    if (run->definition.kind->plan(run, err) < 0)
+        return -1;
+    return progress_store_plan(run, err);
+}
+
+static int prepare(struct run *run, struct err *err)
+{
+    const struct job_kind *kind = run->definition.kind;
+    if (run_connect(run, err) < 0 || progress_phase(run, "preparing", err) < 0 ||
+        progress_load(run, err) < 0 || journal_undo(run, err) < 0)
+        return -1;
+    if (run->plan.arm_count == 0 && make_plan(run, err) < 0)
+        return -1;
+    run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
+    int64_t seq;
+    if (journal_last_seq(run, &seq, err) < 0)
+        return -1;
+    run->next_seq = seq + 1;
+    for (size_t i = 0; i < run->trial_count; i++)
+        if (run->trials[i].seq >= run->next_seq)
+            run->next_seq = run->trials[i].seq + 1;
+    return kind->prepare ? kind->prepare(run, err) : 0;
+}
+
+/* --- which step is next -------------------------------------------------------------------- */
+
+static bool settles(const struct trial *trial)
+{
+    return trial->status == TRIAL_OK || trial->status == TRIAL_FAILED;
+}
+
+/* A failed arm's further trials are left out, and so is everything that needs as much memory as
+ * what ran out. */
+static void learn_from(struct run *run, const struct trial *trial)
+{
+    if (trial->status != TRIAL_FAILED)
+        return;
+    run->dropped[trial->arm] = true;
+    double memory = run->plan.arms[trial->arm].buffer_memory_mib;
+    if (message_is_memory((int)trial->error_number) && memory < run->failed_memory)
+        run->failed_memory = memory;
+}
+
+static bool is_left_out(const struct run *run, int arm)
+{
+    double memory = run->plan.arms[arm].buffer_memory_mib;
+    return run->dropped[arm] || (isfinite(memory) && memory >= run->failed_memory);
+}
+
+/* Marks the steps that stored trials have settled already (after a resume). */
+static bool *settled_steps(struct run *run)
+{
+    bool *settled = mem_alloc(run->plan.step_count, sizeof *settled);
+    for (size_t t = 0; t < run->trial_count; t++) {
+        const struct trial *trial = &run->trials[t];
+        if (!settles(trial))
+            continue;
+        for (size_t s = 0; s < run->plan.step_count; s++) {
+            const struct design_step *step = &run->plan.steps[s];
+            if (settled[s] || step->arm != trial->arm || step->block != trial->block ||
+                step->warmup != trial->warmup)
+                continue;
+            settled[s] = true;
+            break;
+        }
+        learn_from(run, trial);
+    }
+    return settled;
+}
+
+/* --- trials -------------------------------------------------------------------------------- */
+
+/* Repeats so far of an arm: contaminated trials. */
+static int64_t repeats_of(const struct run *run, int arm)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < run->trial_count; i++)
+        count += run->trials[i].arm == arm && run->trials[i].status == TRIAL_CONTAMINATED;
+    return count;
+}
+
+static int check_budget(struct run *run, struct err *err)
+{
+    const int64_t mib = (int64_t)1 << 20;
+    if (run->bytes_read / mib >= run->limits.read_mib)
+        return err_set(err, ERR_REFUSED, 0, "the limit read_mib of %" PRId64 " is used up",
+                       run->limits.read_mib);
+    if (run->bytes_written / mib > run->limits.written_mib)
+        return err_set(err, ERR_REFUSED, 0, "the limit written_mib of %" PRId64 " is used up",
+                       run->limits.written_mib);
+    return run_go_on(run, err);
+}
+
+/* One execution of a step: stored when it tells something, its files removed. */
+static int run_trial(struct run *run, const struct design_step *step, enum trial_status *out_status,
+                     struct err *err)
+{
+    struct trial trial = trial_new(run->next_seq++, step->block, step->arm, step->warmup);
+    struct err undo_err = {0};
+    run_set_current(run, step->arm);
+    int rc = run->definition.kind->trial(run, step, &trial, err);
+    bool tells =
+        trial.started_at != 0 && (rc == 0 || err->code == ERR_SQL || err->code == ERR_CANCELLED);
+    *out_status = trial.status;
+    if (rc == 0 && trial.status == TRIAL_FAILED)
+        learn_from(run, &trial);
+    int stored = tells ? progress_store_trial(run, &trial, err) : 0;
+    trial_fini(&trial);
+    run_set_current(run, -1);
+    if (rc < 0)
+        return -1; /* the ending cleans up */
+    if (stored < 0)
+        return -1;
+    return journal_undo(run, &undo_err) < 0 ? (*err = undo_err, -1) : 0;
+}
+
+/* A step until it is settled: contaminated trials are repeated, up to the limit. */
+static int run_step(struct run *run, const struct design_step *step, struct err *err)
+{
+    enum trial_status status = TRIAL_OK;
+    do {
+        if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
+            run_trial(run, step, &status, err) < 0)
+            return -1;
+        if (status != TRIAL_CONTAMINATED)
+            return 0;
+        if (run_pause(run, PASSING_PAUSE_MS, err) < 0)
+            return -1;
+    } while (repeats_of(run, step->arm) <= run->definition.design.max_repetitions);
+    run_warn(run,
+             "%s: a contaminated trial was not repeated any more (max_repetitions %" PRId64 ")",
+             run->plan.arms[step->arm].label, run->definition.design.max_repetitions);
+    return 0;
+}
+
+/* What progress shows: everything done, to come, or kept for a confirmation. */
+static int64_t planned_trials(const struct run *run, const bool *settled)
+{
+    int64_t count = (int64_t)run->plan.reserved;
+    for (size_t i = 0; i < run->plan.step_count; i++)
+        count += settled[i] || !is_left_out(run, run->plan.steps[i].arm);
+    return count;
+}
+
+static int run_steps(struct run *run, struct err *err)
+{
+    bool *settled = settled_steps(run);
+    int rc = progress_phase(run, "measuring", err);
+    for (size_t i = 0; i < run->plan.step_count && rc == 0; i++) {
+        const struct design_step *step = &run->plan.steps[i];
+        run->row.trials_planned = planned_trials(run, settled);
+        if (settled[i] || is_left_out(run, step->arm))
+            continue;
+        rc = run_step(run, step, err);
+        settled[i] = rc == 0;
+    }
+    free(settled);
+    return rc;
+}
+
+/* Runs what the kind adds after looking at the results, until it adds nothing more. */
+static int run_all(struct run *run, struct err *err)
+{
+    const struct job_kind *kind = run->definition.kind;
+    int added = 0;
+    do {
+        if (run_steps(run, err) < 0)
+            return -1;
+        struct bundle bundle = ending_bundle(run);
+        struct analysis analysis;
+        analysis_make(&bundle, &analysis);
+        added = kind->extend ? kind->extend(run, &bundle, &analysis, err) : 0;
+        analysis_fini(&analysis);
+        if (added < 0 || progress_store_plan(run, err) < 0)
+            return -1;
+    } while (added > 0);
+    return 0;
+}
+
+void runner_execute(struct run *run)
+{
+    struct err err = {0};
+    log_context("job", run->row.id);
+    log_event(LOG_LEVEL_INFO, "job_started", "kind=%s instance=%s", run->row.kind,
+              run->row.instance);
+    int rc = prepare(run, &err);
+    if (rc == 0)
+        rc = run_all(run, &err);
+    ending_settle(run, rc, &err);
+    log_context(NULL, NULL);
+}

@@ -1,0 +1,34 @@
+#pragma once
+/* Who may run now: one job that measures per instance and per lane, inside the instance's
+ * windows, the highest priority first, then the oldest. Decided in one store transaction. */
+#include "server/store.h"
+#include "server/store_rows.h"
+
+#include <stdbool.h>
+
+struct claim {
+    int64_t now_ms;
+    bool found;         /* out */
+    struct job_row row; /* out: the job, running now; the caller frees it */
+    int64_t closes_at;  /* out: when its window closes, 0 never */
+};
+
+/* A store_work with arg struct claim *: moves the best runnable job to running, and marks those
+ * that have to wait with their reason. */
+int scheduler_claim_work(struct db *db, void *arg, struct err *err);
+
+#define OVERDUE_MAX 100 /* jobs a pass */
+
+struct overdue {
+    int64_t now_ms;
+    char ids[OVERDUE_MAX][40]; /* out: who ended */
+    size_t count;
+};
+
+/* A store_work with arg struct overdue *: jobs whose deadline passed before they started end as
+ * timed out, with their events. */
+int scheduler_overdue_work(struct db *db, void *arg, struct err *err);
+
+/* A store_work with arg int64_t * (now_ms): jobs that an earlier process left running are queued
+ * again; they go on from their stored trials. */
+int scheduler_recover_work(struct db *db, void *arg, struct err *err);

@@ -1,0 +1,214 @@
+#include "jobs/definition.h"
+#include "jobs/event.h"
+#include "jobs/inside.h"
+#include "jobs/jobs.h"
+#include "jobs/kind.h"
+#include "jobs/state.h"
+#include "server/clock.h"
+#include "server/ids.h"
+#include "server/limits.h"
+#include "server/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void submission_fini(struct submission *submission)
+{
+    job_row_fini(&submission->row);
+    free(submission->key);
+    free(submission->fingerprint);
+    *submission = (struct submission){0};
+}
+
+/* --- what only the store knows ------------------------------------------------------------- */
+
+struct look {
+    const struct definition *definition;
+    struct json_faults *faults;
+    struct instance instance;
+    bool found;
+};
+
+static int look_at_webhooks(struct db *db, struct look *look, struct err *err)
+{
+    size_t index = 0;
+    const cJSON *name;
+    cJSON_ArrayForEach(name, look->definition->notify)
+    {
+        struct webhook_row row = {0};
+        const char *at = json_pointer_index("/notify", index++);
+        if (!cJSON_IsString(name))
+            continue;
+        if (store_webhook_get(db, name->valuestring, &row, err) == 0)
+            webhook_row_fini(&row);
+        else if (err->code == ERR_NOT_FOUND)
+            json_fault_add(look->faults, at, "there is no webhook of this name");
+        else
+            return -1;
+    }
+    return 0;
+}
+
+static int look_work(struct db *db, void *arg, struct err *err)
+{
+    struct look *look = arg;
+    struct instance_row row = {0};
+    if (look->definition->instance) {
+        if (store_instance_get(db, look->definition->instance, &row, err) == 0) {
+            int rc = instance_load(row.definition, &look->instance, err);
+            instance_row_fini(&row);
+            look->found = rc == 0;
+            if (rc < 0)
+                return -1;
+        } else if (err->code == ERR_NOT_FOUND) {
+            json_fault_add(look->faults, "/instance", "there is no instance of this name");
+        } else {
+            return -1;
+        }
+    }
+    return look_at_webhooks(db, look, err);
+}
+
+/* api.md §2: a production instance needs consent and at least one window. */
+static int check_production(const struct definition *definition, const struct instance *instance,
+                            struct err *err)
+{
+    if (!instance_is_production(instance))
+        return 0;
+    if (!definition->confirm_production)
+        return err_set(err, ERR_CONFLICT, 0,
+                       "instance %s is a production instance; a job there needs "
+                       "\"confirm_production\": true",
+                       definition->instance);
+    const cJSON *windows = instance->windows;
+    bool always = cJSON_IsString(windows); /* only "always" passes the check of instances */
+    if (!always && cJSON_GetArraySize(windows) == 0)
+        return err_set(err, ERR_CONFLICT, 0,
+                       "instance %s is a production instance without windows; give it at least "
+                       "one, or \"windows\": \"always\"",
+                       definition->instance);
+    return 0;
+}
+
+static void fill_row(const struct definition *definition, struct job_row *row)
+{
+    char id[IDS_TEXT_SIZE];
+    cJSON *tree = definition_to_json(definition);
+    int64_t now = clock_wall_ms();
+    bool later = definition->not_before > now;
+    *row = (struct job_row){
+        .id = mem_copy(ids_new(id)),
+        .kind = mem_copy(definition->kind_name),
+        .instance = mem_copy(definition->instance),
+        .state = mem_copy(job_state_name(later ? JOB_WAITING : JOB_QUEUED)),
+        .state_reason = mem_copy(later ? "not_before" : NULL),
+        .cleanup = mem_copy("none"),
+        .priority = definition->priority,
+        .not_before = definition->not_before,
+        .deadline = definition->deadline,
+        .exclusive = definition->kind->exclusive,
+        .created_at = now,
+        .requested_by = mem_copy(definition->requested_by),
+        .definition = json_print(tree),
+    };
+    cJSON_Delete(tree);
+}
+
+/* The key is known: its job is the answer, unless the body differs. */
+static int replay(struct db *db, struct submission *submission, const char *job,
+                  const char *fingerprint, struct err *err)
+{
+    if (strcmp(fingerprint, submission->fingerprint) != 0)
+        return err_set(err, ERR_REFUSED, 0,
+                       "this Idempotency-Key was used with another body for job %s", job);
+    job_row_fini(&submission->row);
+    submission->replayed = true;
+    return store_job_get(db, job, &submission->row, err);
+}
+
+static int known_key_work(struct db *db, void *arg, struct err *err)
+{
+    struct submission *submission = arg;
+    char *job = NULL;
+    char *fingerprint = NULL;
+    if (store_key_find(db, submission->key, &job, &fingerprint, err) < 0)
+        return err->code == ERR_NOT_FOUND ? 0 : -1;
+    int rc = replay(db, submission, job, fingerprint, err);
+    free(job);
+    free(fingerprint);
+    return rc;
+}
+
+int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
+               struct json_faults *faults, struct err *err)
+{
+    struct definition definition;
+    if (out->key && store_read(jobs->parts.store, known_key_work, out, err) < 0)
+        return -1;
+    if (out->replayed)
+        return 0;
+    (void)(definition_read(body, &definition, faults) < 0); /* all faults are told at once */
+    struct look look = {.definition = &definition, .faults = faults};
+    int rc = store_read(jobs->parts.store, look_work, &look, err);
+    if (rc == 0 && definition.kind && definition.parameters && look.found)
+        definition.kind->check(&definition, &look.instance, faults);
+    if (rc == 0 && faults->count > 0)
+        rc = err_set(err, ERR_INPUT, 0, "the job has %zu fault%s", faults->count,
+                     faults->count == 1 ? "" : "s");
+    if (rc == 0)
+        rc = check_production(&definition, &look.instance, err);
+    if (rc == 0)
+        fill_row(&definition, &out->row);
+    if (look.found)
+        instance_fini(&look.instance);
+    return rc;
+}
+
+/* --- storing ------------------------------------------------------------------------------- */
+
+int jobs_insert_work(struct db *db, void *arg, struct err *err)
+{
+    struct submission *submission = arg;
+    struct job_row *row = &submission->row;
+    struct instance_row instance = {0};
+    if (submission->key) {
+        char *job = NULL;
+        char *fingerprint = NULL;
+        int64_t now = clock_wall_ms();
+        int rc = store_key_expire(db, now - (int64_t)LIMIT_IDEMPOTENCY_DAYS * 86400000, err);
+        if (rc == 0)
+            rc = store_key_claim(db, submission->key, submission->fingerprint, row->id, now, &job,
+                                 &fingerprint, err);
+        bool is_new = rc == 1;
+        if (rc == 0)
+            rc = replay(db, submission, job, fingerprint, err);
+        free(job);
+        free(fingerprint);
+        if (!is_new)
+            return rc;
+    }
+    if (store_instance_get(db, row->instance, &instance, err) < 0)
+        return -1; /* it was there when the job was checked */
+    instance_row_fini(&instance);
+    return store_job_insert(db, row, err);
+}
+
+/* --- cancelling ---------------------------------------------------------------------------- */
+
+int jobs_cancel_work(struct db *db, void *arg, struct err *err)
+{
+    struct cancellation *cancellation = arg;
+    struct job_row *row = &cancellation->row;
+    int64_t now = clock_wall_ms();
+    if (store_job_get(db, cancellation->id, row, err) < 0)
+        return -1;
+    if (job_is_done(row))
+        return err_set(err, ERR_CONFLICT, 0, "the job has ended already: %s", row->state);
+    row->cancel_asked = true;
+    bool runs = job_state_by_name(row->state) == JOB_RUNNING;
+    if (!runs)
+        job_move(row, JOB_CANCELLED, NULL, now);
+    if (store_job_update(db, row, err) < 0)
+        return -1;
+    return runs ? 0 : event_write(db, EVENT_JOB_FINISHED, row, NULL, now, err);
+}

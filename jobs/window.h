@@ -1,0 +1,19 @@
+#pragma once
+/* Maintenance windows of an instance (api.md §2): days, from, to, time zone. A window whose `to` is
+ * not after its `from` ends on the next day; `from` equal to `to` is the whole day. Days name the
+ * day on which it opens. Local times are resolved by the zone's own rules (TZif files, RFC 9636):
+ * a time inside a gap counts from the end of the gap; a time that occurs twice opens at the first
+ * and closes at the last. Pure but for reading the zone's file. Threads: any. */
+#include "server/err.h"
+#include "server/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Adds a fault below pointer for each time_zone of the list that this machine does not know. */
+void window_check(const cJSON *windows, const char *pointer, struct json_faults *faults);
+
+/* Whether a window is open at wall_ms, and when that changes next (0: never, or not within eight
+ * days). windows: NULL, "always" or [] mean always open. ERR_SYSTEM when a zone cannot be read. */
+MUST_CHECK int window_state(const cJSON *windows, int64_t wall_ms, bool *out_open,
+                            int64_t *out_change_ms, struct err *err);

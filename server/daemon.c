@@ -1,0 +1,102 @@
+#include "server/daemon.h"
+#include "api/http.h"
+#include "jobs/jobs.h"
+#include "server/egress.h"
+#include "server/log.h"
+#include "server/mem.h"
+#include "server/mssql.h"
+#include "server/secrets.h"
+#include "server/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/*
+ *  config ─► state folder ─► ODBC ─► secrets ─► egress ─► store ─► jobs ─► http
+ *                                                           │        │       │
+ *  threads:                                              "store"  "worker-N" "deadline" and
+ *                                                                 "clock"     the HTTP pool
+ *                                                                 "notify"
+ *
+ *  A request meets a worker only in the store: http knows jobs.h, and jobs know nothing of http.
+ */
+struct daemon {
+    bool mssql; /* mssql_init succeeded */
+    struct secrets *secrets;
+    struct egress *egress;
+    struct store *store;
+    struct jobs *jobs;
+    struct http *http;
+};
+
+static int make_state_dir(const char *path, struct err *err)
+{
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    return err_set(err, ERR_SYSTEM, errno, "make the state folder %s: %s", path, strerror(errno));
+}
+
+static int start_jobs(struct daemon *daemon, const struct config *config, struct err *err)
+{
+    struct jobs_parts parts = {.store = daemon->store,
+                               .secrets = daemon->secrets,
+                               .egress = daemon->egress,
+                               .config = config};
+    return jobs_start(&parts, &daemon->jobs, err);
+}
+
+static int start_http(struct daemon *daemon, const struct config *config, struct err *err)
+{
+    struct http_parts parts = {.listen = config->listen,
+                               .store = daemon->store,
+                               .jobs = daemon->jobs,
+                               .secrets = daemon->secrets};
+    return http_start(&parts, &daemon->http, err);
+}
+
+static int open_all(struct daemon *daemon, const struct config *config, struct err *err)
+{
+    if (make_state_dir(config->state_dir, err) < 0 || mssql_init(config->state_dir, err) < 0)
+        return -1;
+    daemon->mssql = true;
+    if (secrets_open(config, &daemon->secrets, err) < 0 ||
+        egress_open(config->webhooks_allow, &daemon->egress, err) < 0 ||
+        store_open(config->store, &daemon->store, err) < 0)
+        return -1;
+    return start_jobs(daemon, config, err) < 0 ? -1 : start_http(daemon, config, err);
+}
+
+int daemon_start(const struct config *config, struct daemon **out, struct err *err)
+{
+    struct daemon *daemon = mem_alloc(1, sizeof *daemon);
+    if (open_all(daemon, config, err) < 0) {
+        daemon_stop(daemon);
+        return -1;
+    }
+    *out = daemon;
+    return 0;
+}
+
+int daemon_port(const struct daemon *daemon)
+{
+    return http_port(daemon->http);
+}
+
+void daemon_stop(struct daemon *daemon)
+{
+    if (!daemon)
+        return;
+    if (daemon->http)
+        http_drain(daemon->http);
+    jobs_drain(daemon->jobs); /* readyz is still answered, with 503, while trials are undone */
+    http_stop(daemon->http);
+    jobs_stop(daemon->jobs);
+    store_close(daemon->store);
+    egress_close(daemon->egress);
+    secrets_close(daemon->secrets);
+    if (daemon->mssql)
+        mssql_fini();
+    free(daemon);
+}

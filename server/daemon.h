@@ -1,0 +1,18 @@
+#pragma once
+/* The daemon as a whole: what is opened in which order, and closed in reverse. The file to read
+ * first. Used by main.c and, in-process, by tests. */
+#include "server/config.h"
+#include "server/err.h"
+
+struct daemon;
+
+/* Starts everything; config is borrowed until daemon_stop returns. Signals that the caller wants
+ * to handle must be blocked before, so that every thread inherits that. */
+MUST_CHECK int daemon_start(const struct config *config, struct daemon **out, struct err *err);
+
+/* The TCP port that is really bound. */
+int daemon_port(const struct daemon *daemon);
+
+/* readyz turns 503, no new job is claimed, running trials are cancelled, undone and recorded,
+ * waiting requests are answered. Accepts NULL. */
+void daemon_stop(struct daemon *daemon);

@@ -1,0 +1,76 @@
+/* sweetspotd: reads the settings, starts the daemon (daemon.c), waits for a signal, stops it. */
+#include "server/config.h"
+#include "server/daemon.h"
+#include "server/log.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* A core dump would hold passwords. */
+static void harden(void)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0); /* without it a core dump is merely possible */
+}
+
+static void block_signals(sigset_t *signals)
+{
+    (void)sigemptyset(signals);
+    (void)sigaddset(signals, SIGTERM);
+    (void)sigaddset(signals, SIGINT);
+    (void)sigaddset(signals, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a receiver that goes away is an error, not our end */
+}
+
+static int serve(const struct config *config)
+{
+    struct daemon *daemon = NULL;
+    struct err err = {0};
+    sigset_t signals;
+    int signal_number = 0;
+    block_signals(&signals);
+    if (daemon_start(config, &daemon, &err) < 0) {
+        (void)fprintf(stderr, "sweetspotd: %s\n", err.msg);
+        return 1;
+    }
+    /* config->listen's host is a loopback name or address; the port may have been 0 */
+    const char *colon = strrchr(config->listen, ':');
+    (void)printf("sweetspotd ready on http://%.*s:%d\n", (int)(colon - config->listen),
+                 config->listen, daemon_port(daemon));
+    (void)fflush(stdout);
+    do
+        (void)sigwait(&signals, &signal_number);
+    while (signal_number == SIGHUP); /* nothing to reload yet */
+    log_event(LOG_LEVEL_INFO, "stopping", "signal=%d", signal_number);
+    daemon_stop(daemon);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct config config = {0};
+    struct err err = {0};
+    bool help = false;
+    bool version = false;
+    if (config_load(argc, argv, &config, &help, &version, &err) < 0) {
+        (void)fprintf(stderr, "sweetspotd: %s\n", err.msg);
+        return 2;
+    }
+    int status = 0;
+    if (version) {
+        (void)puts("sweetspotd " SWEETSPOT_VERSION);
+    } else if (help) {
+        char *text = config_help();
+        (void)fputs(text, stdout);
+        free(text);
+    } else {
+        log_set_level((enum log_level)log_level_by_name(config.log_level));
+        harden();
+        status = serve(&config);
+    }
+    config_fini(&config);
+    return status;
+}
