@@ -49,11 +49,8 @@ struct submission {
 void submission_fini(struct submission *submission);
 
 /* Checks a job's body against the contract, its kind, its instance and its webhooks, and fills
- * *out with a row ready to be stored. With out->key and fingerprint set it first looks whether the
- * key is known: then out->row is the first call's job and out->replayed is true, whatever has
- * become of its instance since. ERR_INPUT: faults tell all; ERR_CONFLICT: a production
- * instance without confirmation or windows (api.md §2, 409); ERR_REFUSED: the key was used with another
- * body; ERR_STORE. Reads the store. */
+ * *out with a row ready to be stored. ERR_INPUT: faults tell all; ERR_CONFLICT: a production
+ * instance without confirmation or windows (api.md §2, 409); ERR_STORE. Reads the store. */
 MUST_CHECK int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
                           struct json_faults *faults, struct err *err);
 

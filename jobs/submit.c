@@ -114,39 +114,10 @@ static void fill_row(const struct definition *definition, struct job_row *row)
     cJSON_Delete(tree);
 }
 
-/* The key is known: its job is the answer, unless the body differs. */
-static int replay(struct db *db, struct submission *submission, const char *job,
-                  const char *fingerprint, struct err *err)
-{
-    if (strcmp(fingerprint, submission->fingerprint) != 0)
-        return err_set(err, ERR_REFUSED, 0,
-                       "this Idempotency-Key was used with another body for job %s", job);
-    job_row_fini(&submission->row);
-    submission->replayed = true;
-    return store_job_get(db, job, &submission->row, err);
-}
-
-static int known_key_work(struct db *db, void *arg, struct err *err)
-{
-    struct submission *submission = arg;
-    char *job = NULL;
-    char *fingerprint = NULL;
-    if (store_key_find(db, submission->key, &job, &fingerprint, err) < 0)
-        return err->code == ERR_NOT_FOUND ? 0 : -1;
-    int rc = replay(db, submission, job, fingerprint, err);
-    free(job);
-    free(fingerprint);
-    return rc;
-}
-
 int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
                struct json_faults *faults, struct err *err)
 {
     struct definition definition;
-    if (out->key && store_read(jobs->parts.store, known_key_work, out, err) < 0)
-        return -1;
-    if (out->replayed)
-        return 0;
     (void)(definition_read(body, &definition, faults) < 0); /* all faults are told at once */
     struct look look = {.definition = &definition, .faults = faults};
     int rc = store_read(jobs->parts.store, look_work, &look, err);
@@ -165,6 +136,18 @@ int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
 }
 
 /* --- storing ------------------------------------------------------------------------------- */
+
+/* The key is known: its job is the answer, unless the body differs. */
+static int replay(struct db *db, struct submission *submission, const char *job,
+                  const char *fingerprint, struct err *err)
+{
+    if (strcmp(fingerprint, submission->fingerprint) != 0)
+        return err_set(err, ERR_REFUSED, 0,
+                       "this Idempotency-Key was used with another body for job %s", job);
+    job_row_fini(&submission->row);
+    submission->replayed = true;
+    return store_job_get(db, job, &submission->row, err);
+}
 
 int jobs_insert_work(struct db *db, void *arg, struct err *err)
 {

@@ -17,9 +17,7 @@ int store_key_find(struct db *db, const char *key, char **out_job, char **out_fi
         *out_fingerprint = db_take_text(known, 1);
     }
     db_done(known);
-    if (step == 0)
-        return err_set(err, ERR_NOT_FOUND, 0, "this idempotency key was not used");
-    return step < 0 ? -1 : 0;
+    return step;
 }
 
 int store_key_claim(struct db *db, const char *key, const char *fingerprint, const char *job,
@@ -35,11 +33,10 @@ int store_key_claim(struct db *db, const char *key, const char *fingerprint, con
         return -1;
     if (changed == 1)
         return 1;
-    if (store_key_find(db, key, out_job, out_fingerprint, err) == 0)
-        return 0;
-    if (err->code == ERR_NOT_FOUND)
+    int found = store_key_find(db, key, out_job, out_fingerprint, err);
+    if (found == 0)
         return err_set(err, ERR_STORE, 0, "an idempotency key is neither new nor known");
-    return -1;
+    return found < 0 ? -1 : 0;
 }
 
 int store_key_expire(struct db *db, int64_t before_ms, struct err *err)

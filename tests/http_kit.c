@@ -22,9 +22,15 @@ struct http_kit *http_kit_start(int64_t request_ms)
     char *url = mem_format("sqlite:%s/store.db", kit->folder);
     kit_ok(store_open(url, &kit->store, &err), &err);
     free(url);
+    struct config config = {.key_file = kit_path(kit->folder, "key")};
+    kit_ok(secrets_open(&config, &kit->secrets, &err), &err);
+    free(config.key_file);
     kit->jobs = fake_jobs_new(kit->store);
-    struct http_parts parts = {
-        .listen = "127.0.0.1:0", .store = kit->store, .jobs = kit->jobs, .request_ms = request_ms};
+    struct http_parts parts = {.listen = "127.0.0.1:0",
+                               .store = kit->store,
+                               .secrets = kit->secrets,
+                               .jobs = kit->jobs,
+                               .request_ms = request_ms};
     kit_ok(http_start(&parts, &kit->http, &err), &err);
     kit->port = http_port(kit->http);
     return kit;
@@ -41,6 +47,7 @@ void http_kit_stop(struct http_kit *kit)
     http_kit_stop_http(kit);
     fake_jobs_free(kit->jobs);
     store_close(kit->store);
+    secrets_close(kit->secrets);
     kit_remove_folder(kit->folder);
     free(kit);
 }

@@ -8,6 +8,7 @@
 struct http_kit {
     char *folder;
     struct store *store;
+    struct secrets *secrets;
     struct jobs *jobs;
     struct http *http;
     int port;

@@ -12,10 +12,12 @@
 
 #include <cmocka.h>
 
-#define BODY "{\"host\":\"h\",\"login\":\"l\",\"password\":{}}" /* 38 bytes */
+#define BODY                                                                                       \
+    "{\"host\":\"h\",\"login\":\"l\",\"password\":{\"env\":\"SWEETSPOT_SECRET_A\"}}" /* 64 bytes   \
+                                                                                      */
 #define SMUGGLED                                                                                   \
     "PUT /v1/instances/smuggled HTTP/1.1\r\nHost: localhost\r\n"                                   \
-    "Content-Type: application/json\r\nContent-Length: 38\r\n\r\n" BODY
+    "Content-Type: application/json\r\nContent-Length: 64\r\n\r\n" BODY
 #define POST "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n"
 #define GET "GET /livez HTTP/1.1\r\nHost: localhost\r\n"
 #define CHUNKED POST "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -94,7 +96,7 @@ static const struct raw_case cases[] = {
     {"a method with a control",   RAW("G\x01T /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"an unknown method",         RAW("BREW /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405, STAYS},
     {"get in small letters",      RAW("get /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405, STAYS},
-    {"a GET with a request in it", RAW("GET /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 146\r\n\r\n" SMUGGLED), 415, STAYS},
+    {"a GET with a request in it", RAW("GET /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 172\r\n\r\n" SMUGGLED), 415, STAYS},
     /* targets */
     {"NUL, encoded",              RAW("GET /livez%00x HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"NUL in the query, encoded", RAW("GET /v1/jobs?state=a%00 HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},

@@ -208,12 +208,13 @@ static void an_instance_with_jobs_stays(void **state)
 
 static void a_webhook_lives_from_put_to_delete(void **state)
 {
-    static const char hook[] = "{\"url\":\"https://chat.example.net/x\"}";
+    static const char hook[] = "{\"url\":\"https://chat.example.net/x/abcd\",\"format\":\"slack\","
+                               "\"events\":[\"job.finished\"]}";
     static const struct line lines[] = {
         {"PUT", "/v1/webhooks/chat", NULL, hook, 201, "\"disabled\":false"},
         {"PUT", "/v1/webhooks/chat", NULL, hook, 200, NULL},
         {"PUT", "/v1/webhooks/chat", NULL, "{}", 400, "/url"},
-        {"GET", "/v1/webhooks/chat", NULL, NULL, 200, "chat.example.net"},
+        {"GET", "/v1/webhooks/chat", NULL, NULL, 200, "https://chat.example.net/…abcd"},
         {"GET", "/v1/webhooks", NULL, NULL, 200, "\"next_cursor\":null"},
         {"GET", "/v1/webhooks/chat/deliveries", NULL, NULL, 200, "\"items\":[]"},
         {"GET", "/v1/webhooks/no/deliveries", NULL, NULL, 404, NULL},

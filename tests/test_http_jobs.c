@@ -66,6 +66,26 @@ static void a_key_makes_a_submit_repeatable(void **state)
     SPEAK(kit->port, lines);
 }
 
+static void a_replay_needs_no_instance_any_more(void **state)
+{
+    struct http_kit *kit = *state;
+    struct reply first =
+        call(kit->port, "POST", "/v1/jobs", "Idempotency-Key: k1\r\n", http_kit_job);
+    char *id = json_text_of(first.body, "id");
+    fake_jobs_finish(kit->jobs, id, NULL);
+    struct reply gone = call(kit->port, "DELETE", "/v1/instances/sql01", NULL, NULL);
+    struct reply again = call(kit->port, "POST", "/v1/jobs",
+                              "Idempotency-Key: k1\r\nPrefer: wait=300\r\n", http_kit_job);
+    assert_int_equal(gone.status, 204);
+    assert_int_equal(again.status, 200);
+    assert_non_null(strstr(again.body, id));
+    assert_non_null(strstr(again.body, "succeeded"));
+    reply_fini(&first);
+    reply_fini(&gone);
+    reply_fini(&again);
+    free(id);
+}
+
 static void a_job_can_be_cancelled_once(void **state)
 {
     struct http_kit *kit = *state;
@@ -335,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HTTP_TEST(a_job_is_accepted_with_its_address),
         HTTP_TEST(a_key_makes_a_submit_repeatable),
+        HTTP_TEST(a_replay_needs_no_instance_any_more),
         HTTP_TEST(a_job_can_be_cancelled_once),
         HTTP_TEST(lists_come_in_pages),
         HTTP_TEST(filters_are_checked),
