@@ -1,6 +1,7 @@
 #include "tests/harness.h"
 #include "server/clock.h"
 #include "server/daemon.h"
+#include "server/log.h"
 #include "server/mem.h"
 #include "server/mssql.h"
 #include "tests/http_client.h"
@@ -15,7 +16,7 @@
 #include <cmocka.h>
 
 #define WAIT_S 60
-#define FAST "{'time': {'time_scale': 0}}"
+#define FAST "{'time_scale': 0}"
 
 char *harness_json(const char *text)
 {
@@ -65,6 +66,7 @@ struct harness *harness_start(const char *scenario)
     assert_int_equal(setenv("SWEETSPOT_SECRET_SIM", "Sweetspot-1", 1), 0);
     if (sim_start(scenario ? scenario : FAST, &harness->sim, error) < 0)
         fail_msg("%s", error);
+    log_set_level(LOG_LEVEL_ERROR);
     fill_config(harness);
     harness_start_daemon(harness);
     return harness;

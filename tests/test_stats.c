@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -334,6 +335,26 @@ static void a_common_drift_cancels(void **state)
     assert_near(drifted[0].high, plain[0].high, 1e-9);
 }
 
+static void a_fixed_order_makes_intervals_allow_for_drift(void **state)
+{
+    (void)state;
+    /* two equal arms, one after the other, on a host that grows 4 % faster with each trial */
+    static const double noise[] = {0.999, 1.001, 1.0005, 1.0, 0.9995, 1.001, 1.0, 0.999, 1.0, 1.0};
+    static const int against[] = {0, 0};
+    struct stats_comparison found[2];
+    for (int fixed = 0; fixed <= 1; fixed++) {
+        struct stats_point points[10];
+        for (int i = 0; i < 10; i++)
+            points[i] = (struct stats_point){.arm = i % 2,
+                                             .block = 1 + i / 2,
+                                             .rate = 100 * pow(1.04, i) * noise[i],
+                                             .position = fixed ? 1 + i % 2 : 0};
+        assert_int_equal(stats_compare(points, 10, against, 2, 0.95, 0.02, found), 1);
+        assert_int_equal(found[0].verdict, fixed ? VERDICT_INCONCLUSIVE : VERDICT_FASTER);
+        assert_int_equal(found[0].low < 1, fixed);
+    }
+}
+
 static void one_interrupted_trial_does_not_spoil_the_others(void **state)
 {
     (void)state;
@@ -408,6 +429,7 @@ int main(void)
         cmocka_unit_test(arms_that_share_no_block_are_not_compared),
         cmocka_unit_test(arms_without_a_baseline_are_left_out),
         cmocka_unit_test(a_common_drift_cancels),
+        cmocka_unit_test(a_fixed_order_makes_intervals_allow_for_drift),
         cmocka_unit_test(one_interrupted_trial_does_not_spoil_the_others),
         cmocka_unit_test(a_tick_of_the_clock_is_no_outlier),
         cmocka_unit_test(unusable_points_are_passed_over),

@@ -122,7 +122,7 @@ static void a_cancel_stops_the_running_backup(void **state)
     struct harness *house = harness_start(NULL);
     char error[SIM_ERROR_SIZE];
     harness_register(house, NULL);
-    assert_int_equal(sim_fault(house->sim, "{'do':'hold_backup','at_percent':40}", error), 0);
+    assert_int_equal(sim_fault(house->sim, "{'do':'hold_at_percent','percent':40}", error), 0);
     char *id = harness_submit(house, SWEEP("'buffercount':['default',50]", ""));
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
     char *target = mem_format("/v1/jobs/%s/cancel", id);
@@ -175,7 +175,7 @@ static void a_running_job_goes_on_from_its_stored_trials(void **state)
     struct harness *house = harness_start(NULL);
     char error[SIM_ERROR_SIZE];
     harness_register(house, NULL);
-    assert_int_equal(sim_fault(house->sim, "{'do':'hold_backup','at_percent':40,'nth':4}", error),
+    assert_int_equal(sim_fault(house->sim, "{'do':'hold_at_percent','percent':40,'nth':4}", error),
                      0);
     char *id =
         harness_submit(house, SWEEP("'buffercount':['default',50]", ",'design':{'repetitions':3}"));

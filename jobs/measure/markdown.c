@@ -45,7 +45,7 @@ void markdown_add_text(struct buf *out, const char *text)
         bool special = strchr(SPECIAL, text[i]) || (line_start && begins_block(text, i));
         if (special && !control)
             buf_add_char(out, '\\');
-        buf_add_char(out, control ? ' ' : text[i]);
+        buf_add_bytes(out, control ? " " : text + i, 1);
     }
 }
 

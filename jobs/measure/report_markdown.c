@@ -199,10 +199,11 @@ static void add_arms(struct buf *out, const cJSON *report)
     const char *summary = rates ? "rate_mib_s" : "elapsed_s";
     if (cJSON_GetArraySize(arms) == 0)
         return;
-    buf_format(out,
-               "## Settings\n\n| setting | %s | against the default | buffers, MiB | CPU | runs |\n"
-               "|---|---|---:|---:|---:|---|\n",
-               rates ? "MiB/s" : "seconds");
+    buf_format(
+        out,
+        "## Settings\n\n| setting | %s | speed against its baseline | buffers, MiB | CPU | runs |\n"
+        "|---|---|---:|---:|---:|---|\n",
+        rates ? "MiB/s" : "seconds");
     cJSON_ArrayForEach(arm, arms)
     {
         double cpu = markdown_number(json_member(arm, "cpu_percent"), "median");
