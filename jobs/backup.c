@@ -18,7 +18,8 @@ static const cJSON *find_target(const char *name, const cJSON *targets, const cJ
     const char *extra_name = member_text(extra, "name");
     if (extra_name && strcmp(extra_name, name) == 0)
         return extra;
-    cJSON_ArrayForEach(target, targets) {
+    cJSON_ArrayForEach(target, targets)
+    {
         const char *own = member_text(target, "name");
         if (own && strcmp(own, name) == 0)
             return target;
@@ -44,9 +45,9 @@ bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJS
     if (!out->compression)
         out->compression = "off";
     const cJSON *path;
-    cJSON_ArrayForEach(path, json_member(target, "paths"))
-        if (cJSON_IsString(path) && out->folder_count < LIMIT_STRIPES)
-            out->folders[out->folder_count++] = path->valuestring;
+    cJSON_ArrayForEach(path, json_member(target, "paths")) if (cJSON_IsString(path) &&
+                                                               out->folder_count < LIMIT_STRIPES)
+        out->folders[out->folder_count++] = path->valuestring;
     return out->database && out->folder_count > 0;
 }
 
@@ -67,8 +68,8 @@ static char **make_paths(const struct backup_settings *settings, const char *job
     char **paths = mem_alloc((size_t)settings->files, sizeof *paths);
     for (int i = 0; i < settings->files; i++) {
         const char *folder = settings->folders[(size_t)i % settings->folder_count];
-        paths[i] = backup_is_nul(settings) ? mem_copy("NUL")
-                                           : tsql_backup_path(folder, job, seq, i + 1);
+        paths[i] =
+            backup_is_nul(settings) ? mem_copy("NUL") : tsql_backup_path(folder, job, seq, i + 1);
     }
     return paths;
 }
@@ -233,8 +234,7 @@ int backup_trial(struct run *run, const struct backup_settings *settings, struct
         rc = execute(run, buf_text(&statement), trial, err);
     if (rc == 0 && trial->status != TRIAL_FAILED) {
         run->bytes_read += trial->bytes > 0 ? trial->bytes : 0;
-        trial->file_bytes =
-            backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);
+        trial->file_bytes = backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);
         run->bytes_written += trial->file_bytes > 0 ? trial->file_bytes : 0;
     }
     free(seq);

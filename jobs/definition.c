@@ -1,8 +1,8 @@
 #include "jobs/definition.h"
 #include "jobs/kind.h"
+#include "jobs/member.h"
 #include "server/clock.h"
 #include "server/ids.h"
-#include "jobs/member.h"
 #include "server/limits.h"
 
 #include <math.h>
@@ -65,7 +65,8 @@ static const struct json_field fields[] = {
 static void read_time(const char *text, const char *pointer, int64_t *out,
                       struct json_faults *faults)
 {
-    if (text && !clock_parse(text, out))
+    /* 0 and what lies before it would mean "none" everywhere else */
+    if (text && (!clock_parse(text, out) || *out <= 0))
         json_fault_add(faults, pointer,
                        "must be a time such as 2026-12-05T01:00:00Z or 2026-12-05T01:00:00+01:00");
 }
@@ -83,7 +84,8 @@ static void check_notify(const cJSON *notify, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *name;
-    cJSON_ArrayForEach(name, notify) {
+    cJSON_ArrayForEach(name, notify)
+    {
         const char *at = json_pointer_index("/notify", index++);
         if (!cJSON_IsString(name) || !instance_name_is_valid(name->valuestring))
             json_fault_add(faults, at, "must be the name of a webhook");
@@ -92,17 +94,25 @@ static void check_notify(const cJSON *notify, struct json_faults *faults)
 
 static void check_kind(struct definition *out, struct json_faults *faults)
 {
-    if (!out->kind_name)
-        return;
-    out->kind = kind_by_name(out->kind_name);
-    if (!out->kind)
+    out->kind = out->kind_name ? kind_by_name(out->kind_name) : NULL;
+    if (out->kind_name && !out->kind)
         json_fault_add(faults, "/kind", "must be one of %s", kind_names());
-    else if (!out->order_given)
+    if (out->kind && !out->order_given)
         out->design.order = out->kind->order;
+}
+
+static void check_design(const struct definition *out, struct json_faults *faults)
+{
     if (out->design.stop_early)
         json_fault_add(faults, "/design/stop_early", "is not offered yet: leave it out or false");
     if (out->design.race)
         json_fault_add(faults, "/design/search", "\"race\" is not offered yet: use \"grid\"");
+}
+
+static void check_baseline(const char *baseline, struct json_faults *faults)
+{
+    if (baseline && strcmp(baseline, "latest") != 0 && !ids_is_valid(baseline))
+        json_fault_add(faults, "/baseline", "must be the id of a job, or \"latest\"");
 }
 
 static void check_times(const struct definition *out, struct json_faults *faults)
@@ -113,18 +123,17 @@ static void check_times(const struct definition *out, struct json_faults *faults
 
 static void set_defaults(struct raw *raw)
 {
-    *raw = (struct raw){
-        .seed = -1,
-        .definition = {
-            .design = {.repetitions = 5,
-                       .warmups = 1,
-                       .confidence = 0.95,
-                       .tolerance = 0.02,
-                       .max_repetitions = -1},
-            .limits = {-1, -1, -1, -1, -1},
-            .assume_free_mib = -1,
-            .priority = 5,
-        }};
+    *raw = (struct raw){.seed = -1,
+                        .definition = {
+                            .design = {.repetitions = 5,
+                                       .warmups = 1,
+                                       .confidence = 0.95,
+                                       .tolerance = 0.02,
+                                       .max_repetitions = -1},
+                            .limits = {-1, -1, -1, -1, -1},
+                            .assume_free_mib = -1,
+                            .priority = 5,
+                        }};
 }
 
 int definition_read(const cJSON *tree, struct definition *out, struct json_faults *faults)
@@ -142,6 +151,8 @@ int definition_read(const cJSON *tree, struct definition *out, struct json_fault
     read_time(raw.not_before, "/not_before", &out->not_before, faults);
     read_time(raw.deadline, "/deadline", &out->deadline, faults);
     check_kind(out, faults);
+    check_design(out, faults);
+    check_baseline(out->baseline, faults);
     check_times(out, faults);
     member_check_labels(out->labels, faults);
     check_notify(out->notify, faults);
@@ -175,8 +186,10 @@ cJSON *definition_to_json(const struct definition *definition)
     cJSON_AddItemToObject(limits, "buffer_memory_mib",
                           member_number_or_null(definition->limits.buffer_memory_mib));
     cJSON_AddItemToObject(limits, "read_mib", member_number_or_null(definition->limits.read_mib));
-    cJSON_AddItemToObject(limits, "written_mib", member_number_or_null(definition->limits.written_mib));
-    cJSON_AddItemToObject(tree, "assume_free_mib", member_number_or_null(definition->assume_free_mib));
+    cJSON_AddItemToObject(limits, "written_mib",
+                          member_number_or_null(definition->limits.written_mib));
+    cJSON_AddItemToObject(tree, "assume_free_mib",
+                          member_number_or_null(definition->assume_free_mib));
     cJSON_AddNumberToObject(tree, "priority", (double)definition->priority);
     cJSON_AddItemToObject(tree, "not_before", member_time_or_null(definition->not_before));
     cJSON_AddItemToObject(tree, "deadline", member_time_or_null(definition->deadline));

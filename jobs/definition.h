@@ -16,8 +16,8 @@ struct definition {
     const char *instance;
     const cJSON *parameters;
     struct design design;
-    bool order_given; /* else the kind's own order is used */
-    struct limits limits; /* the job's own; -1: not given. min_free_disk_mib is always -1 */
+    bool order_given;        /* else the kind's own order is used */
+    struct limits limits;    /* the job's own; -1: not given. min_free_disk_mib is always -1 */
     int64_t assume_free_mib; /* -1: not given */
     int64_t priority;
     int64_t not_before; /* wall ms, 0: at once */

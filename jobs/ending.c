@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_FIRST_MS 5000    /* api.md §2: 5 s up to 5 min apart */
+#define RETRY_FIRST_MS 5000 /* api.md §2: 5 s up to 5 min apart */
 #define RETRY_LONGEST_MS 300000
 #define STORE_TRIES 60
 
@@ -56,17 +56,15 @@ static void add_warnings(const struct run *run, cJSON *report)
 
 static void add_chain(struct run *run, cJSON *report)
 {
-    const char *database = cJSON_GetStringValue(
-        json_member(run->definition.parameters, "database"));
+    const char *database =
+        cJSON_GetStringValue(json_member(run->definition.parameters, "database"));
     bool can_ask = database && run_session(run) && !mssql_is_dead(run_session(run));
     cJSON *after = can_ask ? probe_chain(run_session(run), database) : cJSON_CreateObject();
     cJSON *chain = probe_chain_compare(run->plan.chain, after);
     const cJSON *unchanged;
-    cJSON_ArrayForEach(unchanged, chain)
-        if (cJSON_IsFalse(unchanged))
-            report_warn(report,
-                        "%s is false: a backup that is not ours moved it while this job ran",
-                        unchanged->string);
+    cJSON_ArrayForEach(unchanged, chain) if (cJSON_IsFalse(unchanged))
+        report_warn(report, "%s is false: a backup that is not ours moved it while this job ran",
+                    unchanged->string);
     cJSON_ReplaceItemInObject(report, "chain", chain);
     cJSON_Delete(after);
 }
@@ -83,8 +81,9 @@ static cJSON *make_report(struct run *run, struct outcome *outcome)
     if (outcome)
         run->definition.kind->report(&bundle, &analysis, report, outcome);
     else
-        report_warn(report, "The job did not run to its end (%" PRId64 " of %" PRId64
-                            " trials), so nothing is recommended.",
+        report_warn(report,
+                    "The job did not run to its end (%" PRId64 " of %" PRId64
+                    " trials), so nothing is recommended.",
                     run->row.trials_done, run->row.trials_planned);
     add_chain(run, report);
     add_warnings(run, report);
@@ -235,9 +234,8 @@ static void end_early(struct run *run, enum job_state state, const struct err *e
 {
     set_error(run, err, step_of(run));
     cJSON *left = clean_up(run);
-    cJSON *report = any_trial_counts(run) || cJSON_GetArraySize(left) > 0
-                        ? make_report(run, NULL)
-                        : NULL;
+    cJSON *report =
+        any_trial_counts(run) || cJSON_GetArraySize(left) > 0 ? make_report(run, NULL) : NULL;
     finish(run, state, report, left, hold);
 }
 

@@ -24,9 +24,8 @@ int files_exists(struct run *run, const char *path, struct err *err)
 {
     int there = -1;
     if (run->plan.facts.major >= FIRST_WITH_FILE_EXISTS)
-        there = look(run,
-                     "SELECT CONVERT(int, file_exists) FROM sys.dm_os_file_exists(?)",
-                     path, err);
+        there =
+            look(run, "SELECT CONVERT(int, file_exists) FROM sys.dm_os_file_exists(?)", path, err);
     if (there < 0 && !mssql_is_dead(run_session(run)))
         there = look(run, "EXEC master.dbo.xp_fileexist ?", path, err);
     return there;
@@ -68,8 +67,8 @@ int files_remove(struct run *run, const char *path, struct err *err)
     if (there == 0)
         return 0;
     if (there < 0)
-        return err_set(err, ERR_REFUSED, why.detail,
-                       "whether %s was deleted cannot be seen: %s", path, why.msg);
+        return err_set(err, ERR_REFUSED, why.detail, "whether %s was deleted cannot be seen: %s",
+                       path, why.msg);
     return err_set(err, ERR_REFUSED, why.detail, "%s is still there%s%s", path,
                    why.msg[0] ? ": " : ", and the server named no reason", why.msg);
 }
@@ -116,8 +115,8 @@ static int64_t free_by_fixed_drives(struct run *run, const char *path)
     struct err ignored; /* absent or not permitted: not known */
     int64_t bytes = -1;
     if (!tsql_path_is_windows(path) || path[1] != ':' ||
-        mssql_query(run_session(run), "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows,
-                    &ignored) < 0)
+        mssql_query(run_session(run), "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows, &ignored) <
+            0)
         return -1;
     for (size_t i = 0; i < mssql_row_count(rows); i++) {
         const char *drive = mssql_text(rows, i, 0);

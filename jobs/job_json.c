@@ -12,7 +12,7 @@ static cJSON *parsed_or_null(const char *text)
 {
     cJSON *tree = NULL;
     struct err ignored; /* we wrote it; what cannot be read is shown as unknown */
-    if (!text || json_parse(text, strlen(text), &tree, &ignored) < 0)
+    if (!text || member_parse_own(text, &tree, &ignored) < 0)
         return cJSON_CreateNull();
     return tree;
 }
@@ -62,9 +62,8 @@ cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
     cJSON_AddItemToObject(tree, "finished_at", member_time_or_null(row->finished_at));
     cJSON_AddItemToObject(tree, "retry_at", member_time_or_null(row->retry_at));
     cJSON_AddItemToObject(tree, "requested_by", json_text(row->requested_by));
-    cJSON_AddItemToObject(
-        tree, "labels",
-        member_copy_or(json_member(definition, "labels"), cJSON_CreateObject()));
+    cJSON_AddItemToObject(tree, "labels",
+                          member_copy_or(json_member(definition, "labels"), cJSON_CreateObject()));
     cJSON_AddItemToObject(tree, "retry_of", json_text(row->retry_of));
     cJSON_AddItemToObject(tree, "definition", definition);
     cJSON_AddItemToObject(tree, "summary", json_text(row->summary));

@@ -8,7 +8,8 @@ void member_check_labels(const cJSON *labels, struct json_faults *faults)
 {
     int count = 0;
     const cJSON *label;
-    cJSON_ArrayForEach(label, labels) {
+    cJSON_ArrayForEach(label, labels)
+    {
         count++;
         if (!cJSON_IsString(label) || strlen(label->valuestring) > LIMIT_LABEL_CHARS)
             json_fault_add(faults, json_pointer("/labels", label->string),
@@ -41,6 +42,15 @@ int64_t member_int(const cJSON *object, const char *name, int64_t missing)
 {
     const cJSON *member = json_member(object, name);
     return cJSON_IsNumber(member) ? (int64_t)member->valuedouble : missing;
+}
+
+int member_parse_own(const char *document, cJSON **out_tree, struct err *err)
+{
+    cJSON *tree = cJSON_ParseWithOpts(document, NULL, true);
+    if (!tree)
+        return err_set(err, ERR_STORE, 0, "a stored document is no JSON");
+    *out_tree = tree;
+    return 0;
 }
 
 const char *member_text(const cJSON *object, const char *name)

@@ -132,8 +132,8 @@ static bool is_delivered(const struct egress_answer *answer)
 static bool may_be_retried(const struct err *err, int rc, const struct egress_answer *answer)
 {
     if (rc < 0)
-        return err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT ||
-               err->code == ERR_STORE || err->code == ERR_SYSTEM;
+        return err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT || err->code == ERR_STORE ||
+               err->code == ERR_SYSTEM;
     long status = answer->status;
     return status >= 500 || status == 408 || status == 409 || status == 425 || status == 429;
 }
@@ -174,8 +174,8 @@ static void deliver(struct notify *notify, struct delivery_row *row)
     struct update_work update = {.row = row};
     int rc = attempt(&notify->parts, row, &answer, &err);
     settle(row, rc, &err, &answer, &update.disable);
-    log_event(strcmp(row->state, "delivered") == 0 ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-              "delivery", "id=%s webhook=%s state=%s attempts=%" PRId64 " status=%" PRId64, row->id,
+    log_event(strcmp(row->state, "delivered") == 0 ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "delivery",
+              "id=%s webhook=%s state=%s attempts=%" PRId64 " status=%" PRId64, row->id,
               row->webhook, row->state, row->attempts, row->last_status);
     if (store_write(notify->parts.store, update_work, &update, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "delivery_not_stored", "error=%s", log_quote(err.msg));

@@ -18,8 +18,7 @@ void plan_fini(struct plan *plan)
 
 struct arm *plan_add_arm(struct plan *plan)
 {
-    plan->arms =
-        mem_grow(plan->arms, &plan->arm_capacity, plan->arm_count + 1, sizeof *plan->arms);
+    plan->arms = mem_grow(plan->arms, &plan->arm_capacity, plan->arm_count + 1, sizeof *plan->arms);
     struct arm *arm = &plan->arms[plan->arm_count];
     *arm = (struct arm){.index = (int)plan->arm_count};
     plan->arm_count++;
@@ -38,8 +37,7 @@ static int last_block(const struct plan *plan)
 void plan_add_steps(struct plan *plan, const struct design *design, int first_arm, int count)
 {
     size_t added = 0;
-    struct design_step *steps =
-        design_steps(design, first_arm, count, last_block(plan), &added);
+    struct design_step *steps = design_steps(design, first_arm, count, last_block(plan), &added);
     struct design_step *all = mem_alloc(plan->step_count + added, sizeof *all);
     if (plan->step_count > 0)
         memcpy(all, plan->steps, plan->step_count * sizeof *all);
@@ -75,7 +73,8 @@ cJSON *plan_to_json(const struct plan *plan)
 static int read_arms(const cJSON *tree, struct plan *out, struct err *err)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, json_member(tree, "arms")) {
+    cJSON_ArrayForEach(item, json_member(tree, "arms"))
+    {
         struct arm arm;
         if (arm_from_json(item, &arm, err) < 0)
             return -1;
@@ -89,7 +88,8 @@ static int read_order(const cJSON *tree, struct plan *out, struct err *err)
     const cJSON *order = json_member(tree, "order");
     out->steps = mem_alloc((size_t)cJSON_GetArraySize(order), sizeof *out->steps);
     const cJSON *item;
-    cJSON_ArrayForEach(item, order) {
+    cJSON_ArrayForEach(item, order)
+    {
         int numbers[3];
         for (int i = 0; i < 3; i++) {
             const cJSON *number = cJSON_GetArrayItem(item, i);

@@ -16,12 +16,12 @@ struct worker {
     bool started;
     struct wait wake;
     /* all guarded by pool->lock */
-    bool busy;           /* from pool_give until the job is settled */
-    bool given;          /* row and closes_at wait to be taken */
+    bool busy;  /* from pool_give until the job is settled */
+    bool given; /* row and closes_at wait to be taken */
     struct job_row row;
     int64_t closes_at;
-    struct run *run;     /* while it runs */
-    int holders;         /* others that use run just now */
+    struct run *run; /* while it runs */
+    int holders;     /* others that use run just now */
 };
 
 struct pool {

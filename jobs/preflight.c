@@ -16,8 +16,8 @@ static const struct {
     int number;
     const char *what;
 } states[] = {
-    {1, 927, "is being restored"},   {2, 922, "is recovering"},
-    {3, 921, "waits for recovery"},  {4, 926, "is suspect"},
+    {1, 927, "is being restored"},     {2, 922, "is recovering"},
+    {3, 921, "waits for recovery"},    {4, 926, "is suspect"},
     {5, 3033, "is in emergency mode"}, {6, 942, "is offline"},
 };
 
@@ -30,8 +30,7 @@ static int check_state(const char *database, const struct mssql_rows *rows, stru
     for (size_t i = 0; i < JSON_COUNT(states); i++)
         if (states[i].state == state)
             return err_set(err, ERR_REFUSED, states[i].number,
-                           "database %s %s and cannot be backed up now", database,
-                           states[i].what);
+                           "database %s %s and cannot be backed up now", database, states[i].what);
     if (mssql_text(rows, 0, 1))
         return err_set(err, ERR_REFUSED, 3002,
                        "database %s is a snapshot, and snapshots cannot be backed up", database);
@@ -61,8 +60,8 @@ int preflight_database(struct run *run, const char *database, struct err *err)
         return err_set(err, ERR_REFUSED, 0,
                        "Azure SQL Database (EngineEdition 5) has no BACKUP statement");
     if (mssql_query(run_session(run),
-                    "SELECT state, source_database_id FROM sys.databases WHERE name = ?", &value,
-                    1, &rows, err) < 0)
+                    "SELECT state, source_database_id FROM sys.databases WHERE name = ?", &value, 1,
+                    &rows, err) < 0)
         return err_wrap(err, "look for the database");
     int rc = check_state(database, rows, err);
     mssql_rows_free(rows);

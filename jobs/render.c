@@ -111,8 +111,7 @@ static void slack_section(const cJSON *data, struct buf *out)
     const cJSON *parameters = json_member(json_member(job, "definition"), "parameters");
     const char *summary = member_text(job, "summary");
     const char *error = member_text(json_member(job, "error"), "message");
-    add_slack_text(out, summary ? summary : error ? error : "No further details.",
-                   SUMMARY_CHARS);
+    add_slack_text(out, summary ? summary : error ? error : "No further details.", SUMMARY_CHARS);
     add_fact(out, "Instance", member_text(job, "instance"));
     add_fact(out, "Database", member_text(parameters, "database"));
     add_fact(out, "Kind", member_text(job, "kind"));
@@ -162,7 +161,7 @@ int render_event(const char *format, const char *payload, const char *delivery_i
                  struct err *err)
 {
     cJSON *tree = NULL;
-    if (json_parse(payload, strlen(payload), &tree, err) < 0)
+    if (member_parse_own(payload, &tree, err) < 0)
         return err_set(err, ERR_STORE, 0, "a stored event cannot be read");
     int rc = 0;
     if (strcmp(format, "json") == 0)

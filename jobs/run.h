@@ -23,8 +23,8 @@ enum run_stop {
 
 struct run {
     const struct jobs_parts *parts;
-    struct job_row row;           /* our copy; the store's is updated from it */
-    cJSON *tree;                  /* the stored definition, which `definition` borrows from */
+    struct job_row row; /* our copy; the store's is updated from it */
+    cJSON *tree;        /* the stored definition, which `definition` borrows from */
     struct definition definition;
     struct instance instance;
     struct limits limits; /* the tighter of job and instance */
@@ -33,23 +33,24 @@ struct run {
     size_t trial_count;
     size_t trial_capacity;
     int64_t next_seq;
-    bool *dropped;        /* per arm: failed, so its further trials are left out */
-    double failed_memory; /* buffer memory that ran out; INFINITY while none did */
+    bool *dropped;         /* per arm: failed, so its further trials are left out */
+    double failed_memory;  /* buffer memory that ran out; INFINITY while none did */
     int64_t bytes_read;    /* by all trials of this job */
     int64_t bytes_written; /* to files */
     struct probe probe;
-    bool connected;        /* a login succeeded */
-    bool no_history;       /* msdb cannot be read */
+    bool connected;      /* a login succeeded */
+    bool no_history;     /* msdb cannot be read */
     struct buf warnings; /* one line each, for the report */
-    int64_t stop_at_ns; /* clock_mono_ns() of limits.minutes; set once before the run is shared */
+    int64_t stop_at_ns;  /* clock_mono_ns() of limits.minutes; set once before the run is shared */
     int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
-    int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
-    atomic_int stop;    /* enum run_stop */
+    int64_t closes_at;   /* wall ms at which the window closes; 0: it does not */
+    atomic_int stop;     /* enum run_stop */
     atomic_int current_arm;     /* -1: no trial runs */
     atomic_int current_percent; /* of the running trial, -1 unknown */
-    struct wait stopped;                    /* signalled under lock when stop changes */
-    struct lock lock;                       /* guards the next member */
-    struct mssql *session GUARDED_BY(lock); /* the worker reads it without; only the worker sets it */
+    struct wait stopped;        /* signalled under lock when stop changes */
+    struct lock lock;           /* guards the next member */
+    struct mssql *
+        session GUARDED_BY(lock); /* the worker reads it without; only the worker sets it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on

@@ -124,8 +124,8 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
     atomic_store(&run->current_percent, -1);
     atomic_store(&run->current_arm, step->arm);
     int rc = run->definition.kind->trial(run, step, &trial, err);
-    bool tells = trial.started_at != 0 && (rc == 0 || err->code == ERR_SQL ||
-                                           err->code == ERR_CANCELLED);
+    bool tells =
+        trial.started_at != 0 && (rc == 0 || err->code == ERR_SQL || err->code == ERR_CANCELLED);
     *out_status = trial.status;
     if (rc == 0 && trial.status == TRIAL_FAILED)
         learn_from(run, &trial);
@@ -152,7 +152,8 @@ static int run_step(struct run *run, const struct design_step *step, struct err 
         if (run_pause(run, PASSING_PAUSE_MS, err) < 0)
             return -1;
     } while (repeats_of(run, step->arm) <= run->definition.design.max_repetitions);
-    run_warn(run, "%s: a contaminated trial was not repeated any more (max_repetitions %" PRId64 ")",
+    run_warn(run,
+             "%s: a contaminated trial was not repeated any more (max_repetitions %" PRId64 ")",
              run->plan.arms[step->arm].label, run->definition.design.max_repetitions);
     return 0;
 }

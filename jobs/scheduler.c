@@ -2,6 +2,7 @@
 #include "jobs/event.h"
 #include "jobs/instance.h"
 #include "jobs/kind.h"
+#include "jobs/member.h"
 #include "jobs/state.h"
 #include "jobs/window.h"
 #include "server/mem.h"
@@ -50,9 +51,8 @@ static int take_lanes(struct scene *scene, struct err *err)
         if (load(scene->db, scene->running[i].instance, &instance, &held, err) < 0)
             return -1;
         const cJSON *lane;
-        cJSON_ArrayForEach(lane, instance.lanes)
-            if (!json_member(scene->lanes, lane->valuestring))
-                cJSON_AddTrueToObject(scene->lanes, lane->valuestring);
+        cJSON_ArrayForEach(lane, instance.lanes) if (!json_member(scene->lanes, lane->valuestring))
+            cJSON_AddTrueToObject(scene->lanes, lane->valuestring);
         instance_fini(&instance);
     }
     return 0;
@@ -69,9 +69,8 @@ static bool instance_is_busy(const struct scene *scene, const char *name)
 static bool lane_is_busy(const struct scene *scene, const struct instance *instance)
 {
     const cJSON *lane;
-    cJSON_ArrayForEach(lane, instance->lanes)
-        if (json_member(scene->lanes, lane->valuestring))
-            return true;
+    cJSON_ArrayForEach(
+        lane, instance->lanes) if (json_member(scene->lanes, lane->valuestring)) return true;
     return false;
 }
 
@@ -79,7 +78,7 @@ static bool ignores_windows(const struct job_row *row)
 {
     cJSON *tree = NULL;
     struct err ignored; /* unreadable: the run will say so */
-    bool ignores = json_parse(row->definition, strlen(row->definition), &tree, &ignored) == 0 &&
+    bool ignores = member_parse_own(row->definition, &tree, &ignored) == 0 &&
                    cJSON_IsTrue(json_member(tree, "ignore_windows"));
     cJSON_Delete(tree);
     return ignores;
@@ -152,8 +151,8 @@ static int try_heads(struct scene *scene, struct claim *claim, struct job_row *h
         if (claim->found && !reason && strcmp(claim->row.id, heads[i].id) == 0 &&
             heads[i].exclusive)
             reason = "instance_busy"; /* for the others behind it */
-        if (reason && store_job_mark_waiting(scene->db, heads[i].instance, reason, MARK_LIMIT,
-                                             err) < 0)
+        if (reason &&
+            store_job_mark_waiting(scene->db, heads[i].instance, reason, MARK_LIMIT, err) < 0)
             return -1;
     }
     return 0;

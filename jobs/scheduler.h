@@ -8,9 +8,9 @@
 
 struct claim {
     int64_t now_ms;
-    bool found;        /* out */
+    bool found;         /* out */
     struct job_row row; /* out: the job, running now; the caller frees it */
-    int64_t closes_at; /* out: when its window closes, 0 never */
+    int64_t closes_at;  /* out: when its window closes, 0 never */
 };
 
 /* A store_work with arg struct claim *: moves the best runnable job to running, and marks those

@@ -38,7 +38,8 @@ static int sign_text(const char *secret, const char *text, char **out_base64, st
     gnutls_datum_t encoded = {0};
     if (key_of(secret, &key, err) < 0)
         return -1;
-    int failed = gnutls_hmac_fast(GNUTLS_MAC_SHA256, key.data, key.size, text, strlen(text), digest);
+    int failed =
+        gnutls_hmac_fast(GNUTLS_MAC_SHA256, key.data, key.size, text, strlen(text), digest);
     gnutls_memset(key.data, 0, key.size);
     gnutls_free(key.data);
     if (failed >= 0)

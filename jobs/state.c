@@ -12,9 +12,8 @@
  *            every one ─► SUCCEEDED INCONCLUSIVE FAILED CANCELLED TIMED_OUT
  */
 static const char *const state_names[JOB_STATE_COUNT] = {
-    [JOB_QUEUED] = "queued",       [JOB_WAITING] = "waiting",
-    [JOB_RUNNING] = "running",     [JOB_SUCCEEDED] = "succeeded",
-    [JOB_INCONCLUSIVE] = "inconclusive", [JOB_FAILED] = "failed",
+    [JOB_QUEUED] = "queued",       [JOB_WAITING] = "waiting",           [JOB_RUNNING] = "running",
+    [JOB_SUCCEEDED] = "succeeded", [JOB_INCONCLUSIVE] = "inconclusive", [JOB_FAILED] = "failed",
     [JOB_CANCELLED] = "cancelled", [JOB_TIMED_OUT] = "timed_out",
 };
 

@@ -1,7 +1,7 @@
-#include "jobs/jobs.h"
 #include "jobs/definition.h"
 #include "jobs/event.h"
 #include "jobs/inside.h"
+#include "jobs/jobs.h"
 #include "jobs/kind.h"
 #include "jobs/state.h"
 #include "server/clock.h"
@@ -33,7 +33,8 @@ static int look_at_webhooks(struct db *db, struct look *look, struct err *err)
 {
     size_t index = 0;
     const cJSON *name;
-    cJSON_ArrayForEach(name, look->definition->notify) {
+    cJSON_ArrayForEach(name, look->definition->notify)
+    {
         struct webhook_row row = {0};
         const char *at = json_pointer_index("/notify", index++);
         if (!cJSON_IsString(name))

@@ -1,5 +1,6 @@
 #include "jobs/webhook.h"
 #include "jobs/event.h"
+#include "jobs/member.h"
 #include "jobs/render.h"
 #include "server/egress.h"
 #include "server/limits.h"
@@ -25,7 +26,8 @@ static void check_events(const cJSON *events, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *event;
-    cJSON_ArrayForEach(event, events) {
+    cJSON_ArrayForEach(event, events)
+    {
         const char *at = json_pointer_index("/events", index++);
         if (!cJSON_IsString(event) || !event_is_known(event->valuestring))
             json_fault_add(faults, at, "must be one of %s or *", event_names());
@@ -97,9 +99,8 @@ int webhook_to_row(const struct webhook *webhook, const char *name, const struct
     char *sealed = NULL;
     if (webhook->url && secrets_seal(secrets, webhook->url, name, &sealed, err) < 0)
         return -1;
-    *out = (struct webhook_row){.name = mem_copy(name),
-                                .definition = shown_definition(webhook),
-                                .url_sealed = sealed};
+    *out = (struct webhook_row){
+        .name = mem_copy(name), .definition = shown_definition(webhook), .url_sealed = sealed};
     return 0;
 }
 
@@ -107,7 +108,7 @@ int webhook_load(const char *definition, struct webhook *out, struct err *err)
 {
     struct json_faults faults = {0};
     cJSON *tree = NULL;
-    if (json_parse(definition, strlen(definition), &tree, err) < 0)
+    if (member_parse_own(definition, &tree, err) < 0)
         return err_wrap(err, "a stored webhook cannot be read");
     *out = (struct webhook){.tree = tree};
     json_read(tree, fields, JSON_COUNT(fields), "", out, &faults);
@@ -125,9 +126,8 @@ int webhook_load(const char *definition, struct webhook *out, struct err *err)
 static bool array_has(const cJSON *array, const char *text)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, array)
-        if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0)
-            return true;
+    cJSON_ArrayForEach(item, array) if (cJSON_IsString(item) &&
+                                        strcmp(item->valuestring, text) == 0) return true;
     return false;
 }
 

@@ -25,7 +25,8 @@ static bool settings_of(const struct sweep *sweep, const struct arm *arm,
 static int check_server(struct run *run, const struct sweep *sweep, struct err *err)
 {
     const cJSON *word;
-    cJSON_ArrayForEach(word, sweep->compression) {
+    cJSON_ArrayForEach(word, sweep->compression)
+    {
         const char *rule = guard_compression(word->valuestring, &run->plan.facts);
         if (rule)
             return err_set(err, ERR_REFUSED, 0, "compression %s: %s", word->valuestring, rule);
@@ -88,9 +89,8 @@ static int plan_sweep(struct run *run, struct err *err)
     if (preflight_budget(run, reading, writing, err) < 0)
         return -1;
     const cJSON *target;
-    cJSON_ArrayForEach(target, sweep.targets)
-        if (check_target(run, target, writing, err) < 0)
-            return -1;
+    cJSON_ArrayForEach(target,
+                       sweep.targets) if (check_target(run, target, writing, err) < 0) return -1;
     return sweep.confirm_on ? check_target(run, sweep.confirm_on, writing, err) : 0;
 }
 

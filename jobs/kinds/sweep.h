@@ -9,11 +9,11 @@ enum sweep_option { SWEEP_BUFFERCOUNT, SWEEP_MAXTRANSFERSIZE, SWEEP_BLOCKSIZE, S
 
 struct sweep {
     const char *database;
-    const cJSON *targets;               /* never NULL: NUL when none is given */
+    const cJSON *targets;                /* never NULL: NUL when none is given */
     const cJSON *options[SWEEP_OPTIONS]; /* NULL: not given, ["default"] */
-    const cJSON *files;                 /* NULL: not given */
-    const cJSON *compression;           /* NULL: not given, ["off"] */
-    const cJSON *confirm_on;            /* a target, or NULL */
+    const cJSON *files;                  /* NULL: not given */
+    const cJSON *compression;            /* NULL: not given, ["off"] */
+    const cJSON *confirm_on;             /* a target, or NULL */
 };
 
 extern const struct json_field sweep_fields[];

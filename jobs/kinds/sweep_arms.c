@@ -46,8 +46,7 @@ static bool lists_hold_default(const struct sweep *sweep)
     for (int option = 0; option < SWEEP_OPTIONS; option++) {
         bool found = !sweep->options[option];
         const cJSON *item;
-        cJSON_ArrayForEach(item, sweep->options[option])
-            found |= is_default(item);
+        cJSON_ArrayForEach(item, sweep->options[option]) found |= is_default(item);
         if (!found)
             return false;
     }
@@ -95,8 +94,7 @@ static cJSON *settings_of(const struct sweep *sweep, const struct group *group,
         cJSON_AddItemToObject(settings, "files",
                               cJSON_Duplicate(json_member(group->target, "files"), false));
     if (group->compression)
-        cJSON_AddItemToObject(settings, "compression",
-                              cJSON_Duplicate(group->compression, false));
+        cJSON_AddItemToObject(settings, "compression", cJSON_Duplicate(group->compression, false));
     cJSON_AddStringToObject(settings, "target", member_text(group->target, "name"));
     cJSON_AddStringToObject(settings, "database", sweep->database);
     return settings;
@@ -137,10 +135,9 @@ static int add_arm(const struct sweep *sweep, struct plan *plan, cJSON *settings
     for (int option = 0; option < SWEEP_OPTIONS; option++)
         arm->baseline &= is_default(json_member(settings, sweep_option_names[option]));
     arm->against = against < 0 ? arm->index : against;
-    arm->buffer_memory_mib =
-        guard_buffer_memory_mib(member_int(settings, "buffercount", 0),
-                                member_int(settings, "maxtransfersize", 0),
-                                compression ? compression : "off");
+    arm->buffer_memory_mib = guard_buffer_memory_mib(member_int(settings, "buffercount", 0),
+                                                     member_int(settings, "maxtransfersize", 0),
+                                                     compression ? compression : "off");
     return arm->index;
 }
 
@@ -148,8 +145,7 @@ static void add_group(const struct sweep *sweep, struct plan *plan, const struct
 {
     bool name_target = list_size(sweep->targets) > 1;
     const cJSON *values[SWEEP_OPTIONS] = {0};
-    int baseline =
-        add_arm(sweep, plan, settings_of(sweep, group, values), -1, name_target);
+    int baseline = add_arm(sweep, plan, settings_of(sweep, group, values), -1, name_target);
     size_t count = combinations(sweep);
     for (size_t i = 0; i < count; i++) {
         pick(sweep, i, values);
@@ -162,14 +158,15 @@ static void add_group(const struct sweep *sweep, struct plan *plan, const struct
 void sweep_add_arms(const struct sweep *sweep, struct plan *plan)
 {
     const cJSON *target;
-    cJSON_ArrayForEach(target, sweep->targets)
-        for (int f = 0; f < list_size(sweep->files); f++)
-            for (int c = 0; c < list_size(sweep->compression); c++) {
-                struct group group = {.target = target,
-                                      .files = cJSON_GetArrayItem(sweep->files, f),
-                                      .compression = cJSON_GetArrayItem(sweep->compression, c)};
-                add_group(sweep, plan, &group);
-            }
+    cJSON_ArrayForEach(
+        target, sweep->targets) for (int f = 0; f < list_size(sweep->files);
+                                     f++) for (int c = 0; c < list_size(sweep->compression); c++)
+    {
+        struct group group = {.target = target,
+                              .files = cJSON_GetArrayItem(sweep->files, f),
+                              .compression = cJSON_GetArrayItem(sweep->compression, c)};
+        add_group(sweep, plan, &group);
+    }
 }
 
 int sweep_add_confirmation(const struct sweep *sweep, struct plan *plan, int like, int against)

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LARGEST_WHOLE 9007199254740992.0 /* 2^53: beyond it JSON cannot carry every number */
+
 #define AT(member) offsetof(struct sweep, member)
 
 /* clang-format off */
@@ -42,8 +44,8 @@ static const struct json_field target_fields[] = {
 };
 /* clang-format on */
 
-static const char *const compressions[] = {"default",     "off",         "on",
-                                           "MS_XPRESS",   "QAT_DEFLATE", "ZSTD"};
+static const char *const compressions[] = {"default",   "off",         "on",
+                                           "MS_XPRESS", "QAT_DEFLATE", "ZSTD"};
 
 void sweep_read(const cJSON *parameters, struct sweep *out, struct json_faults *faults)
 {
@@ -62,8 +64,10 @@ static bool read_value(const cJSON *item, int64_t *out)
     *out = 0;
     if (cJSON_IsString(item))
         return strcmp(item->valuestring, "default") == 0;
-    *out = cJSON_IsNumber(item) ? (int64_t)item->valuedouble : 0;
-    return cJSON_IsNumber(item) && item->valuedouble == (double)*out && *out != 0;
+    if (!cJSON_IsNumber(item) || !(fabs(item->valuedouble) <= LARGEST_WHOLE))
+        return false;
+    *out = (int64_t)item->valuedouble;
+    return item->valuedouble == (double)*out && *out != 0;
 }
 
 static const char *rule_of(enum sweep_option option, int64_t value, enum device_kind device)
@@ -84,7 +88,8 @@ static const char *rule_of(enum sweep_option option, int64_t value, enum device_
 static bool is_repeated(const cJSON *array, const cJSON *item)
 {
     const cJSON *other;
-    cJSON_ArrayForEach(other, array) {
+    cJSON_ArrayForEach(other, array)
+    {
         if (other == item)
             return false;
         if (cJSON_Compare(other, item, true))
@@ -96,10 +101,12 @@ static bool is_repeated(const cJSON *array, const cJSON *item)
 static void check_option(const struct sweep *sweep, enum sweep_option option,
                          struct json_faults *faults)
 {
-    const char *base = json_pointer("/parameters", sweep_option_names[option]);
+    char base[64]; /* json_pointer's buffers turn over inside the loop */
+    (void)snprintf(base, sizeof base, "/parameters/%s", sweep_option_names[option]);
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->options[option]) {
+    cJSON_ArrayForEach(item, sweep->options[option])
+    {
         const char *at = json_pointer_index(base, index++);
         int64_t value;
         const char *rule = NULL;
@@ -118,7 +125,8 @@ static void check_files(const struct sweep *sweep, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->files) {
+    cJSON_ArrayForEach(item, sweep->files)
+    {
         const char *at = json_pointer_index("/parameters/files", index++);
         int64_t value;
         if (!cJSON_IsNumber(item) || !read_value(item, &value) || value < 1 ||
@@ -133,7 +141,8 @@ static void check_compression(const struct sweep *sweep, struct json_faults *fau
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->compression) {
+    cJSON_ArrayForEach(item, sweep->compression)
+    {
         const char *at = json_pointer_index("/parameters/compression", index++);
         bool known = false;
         for (size_t i = 0; i < JSON_COUNT(compressions) && cJSON_IsString(item); i++)
@@ -152,9 +161,8 @@ static void check_path(const cJSON *path, bool alone, const cJSON *allowed, cons
     const char *folders[100];
     size_t count = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, allowed)
-        if (cJSON_IsString(item) && count < JSON_COUNT(folders))
-            folders[count++] = item->valuestring;
+    cJSON_ArrayForEach(item, allowed) if (cJSON_IsString(item) && count < JSON_COUNT(folders))
+        folders[count++] = item->valuestring;
     if (!cJSON_IsString(path))
         json_fault_add(faults, at, "must be a folder as the server sees it, or \"NUL\"");
     else if (strcmp(path->valuestring, "NUL") == 0 && !alone)
@@ -188,12 +196,14 @@ static void check_targets(const struct sweep *sweep, const struct instance *inst
 {
     size_t index = 0;
     const cJSON *target;
-    cJSON_ArrayForEach(target, sweep->targets) {
+    cJSON_ArrayForEach(target, sweep->targets)
+    {
         char pointer[64];
         (void)snprintf(pointer, sizeof pointer, "/parameters/targets/%zu", index++);
         check_target(sweep, target, instance, pointer, faults);
         const cJSON *other;
-        cJSON_ArrayForEach(other, sweep->targets) {
+        cJSON_ArrayForEach(other, sweep->targets)
+        {
             if (other == target)
                 break;
             if (cJSON_Compare(json_member(other, "name"), json_member(target, "name"), true))
@@ -210,27 +220,26 @@ static void check_confirm_on(const struct sweep *sweep, const struct instance *i
         return;
     check_target(sweep, sweep->confirm_on, instance, "/parameters/confirm_on", faults);
     const cJSON *target;
-    cJSON_ArrayForEach(target, sweep->targets)
-        if (cJSON_Compare(json_member(target, "name"), json_member(sweep->confirm_on, "name"),
-                          true))
-            json_fault_add(faults, "/parameters/confirm_on/name",
-                           "is the name of a swept target; nothing would be confirmed");
+    cJSON_ArrayForEach(
+        target, sweep->targets) if (cJSON_Compare(json_member(target, "name"),
+                                                  json_member(sweep->confirm_on, "name"), true))
+        json_fault_add(faults, "/parameters/confirm_on/name",
+                       "is the name of a swept target; nothing would be confirmed");
 }
 
 /* The largest memory any combination with this buffer count asks for. */
 static double worst_memory(const struct sweep *sweep, int64_t buffers)
 {
     double worst = 0;
-    static const char *const off[] = {"off"};
+    const cJSON *sizes = sweep->options[SWEEP_MAXTRANSFERSIZE];
     int compression_count = sweep->compression ? cJSON_GetArraySize(sweep->compression) : 1;
-    int size_count = cJSON_GetArraySize(sweep->options[SWEEP_MAXTRANSFERSIZE]);
+    int size_count = sizes ? cJSON_GetArraySize(sizes) : 1;
     for (int c = 0; c < compression_count; c++) {
         const cJSON *item = cJSON_GetArrayItem(sweep->compression, c);
-        const char *word = cJSON_IsString(item) ? item->valuestring : off[0];
-        worst = fmax(worst, guard_buffer_memory_mib(buffers, 0, word));
+        const char *word = cJSON_IsString(item) ? item->valuestring : "off";
         for (int s = 0; s < size_count; s++) {
-            int64_t size;
-            if (read_value(cJSON_GetArrayItem(sweep->options[SWEEP_MAXTRANSFERSIZE], s), &size))
+            int64_t size = 0; /* no list: always the default */
+            if (!sizes || read_value(cJSON_GetArrayItem(sizes, s), &size))
                 worst = fmax(worst, guard_buffer_memory_mib(buffers, size, word));
         }
     }
@@ -241,7 +250,8 @@ static void check_memory(const struct sweep *sweep, int64_t limit_mib, struct js
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->options[SWEEP_BUFFERCOUNT]) {
+    cJSON_ArrayForEach(item, sweep->options[SWEEP_BUFFERCOUNT])
+    {
         const char *at = json_pointer_index("/parameters/buffercount", index++);
         int64_t buffers;
         if (!read_value(item, &buffers) || buffers <= 0)
@@ -263,9 +273,8 @@ static void check_size(const struct sweep *sweep, const struct definition *defin
     if (arms > LIMIT_ARMS)
         json_fault_add(faults, "/parameters", "makes %zu arms; the limit is %d", arms, LIMIT_ARMS);
     else if ((int64_t)arms * rounds > LIMIT_TRIALS)
-        json_fault_add(faults, "/design/repetitions",
-                       "makes %" PRId64 " trials; the limit is %d", (int64_t)arms * rounds,
-                       LIMIT_TRIALS);
+        json_fault_add(faults, "/design/repetitions", "makes %" PRId64 " trials; the limit is %d",
+                       (int64_t)arms * rounds, LIMIT_TRIALS);
 }
 
 void sweep_check(const struct definition *definition, const struct instance *instance,

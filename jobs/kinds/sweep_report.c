@@ -38,11 +38,11 @@ static void find(const struct sweep *sweep, const struct bundle *bundle,
     size_t count = 0;
     for (size_t i = 0; i < bundle->arm_count; i++) {
         const struct arm *arm = &bundle->arms[i];
-        arms[i] = (struct sweetspot_arm){
-            .eligible = competes(sweep, arm) && !has_failed(bundle, arm->index),
-            .is_default = arm->index == 0,
-            .memory_mib = arm->buffer_memory_mib,
-            .cpu_s = analysis->cpu_s[i]};
+        arms[i] = (struct sweetspot_arm){.eligible = competes(sweep, arm) &&
+                                                     !has_failed(bundle, arm->index),
+                                         .is_default = arm->index == 0,
+                                         .memory_mib = arm->buffer_memory_mib,
+                                         .cpu_s = analysis->cpu_s[i]};
     }
     for (size_t i = 0; i < analysis->point_count; i++) /* variance of competitors only */
         if (competes(sweep, &bundle->arms[analysis->points[i].arm]))
@@ -75,7 +75,8 @@ static const struct stats_comparison *comparison_of(const struct analysis *analy
 static bool differ_only_in(const struct arm *a, const struct arm *b, const char *option)
 {
     const cJSON *member;
-    cJSON_ArrayForEach(member, a->settings) {
+    cJSON_ArrayForEach(member, a->settings)
+    {
         if (strcmp(member->string, option) == 0)
             continue;
         if (!cJSON_Compare(member, json_member(b->settings, member->string), true))
@@ -211,13 +212,13 @@ static cJSON *pareto_of(const struct sweep *sweep, const struct bundle *bundle,
     struct pareto_arm *arms = mem_alloc(bundle->arm_count, sizeof *arms);
     bool *front = mem_alloc(bundle->arm_count, sizeof *front);
     for (size_t i = 0; i < bundle->arm_count; i++)
-        arms[i] = (struct pareto_arm){
-            .eligible = competes(sweep, &bundle->arms[i]) && !has_failed(bundle, (int)i) &&
-                        analysis->rates[i].n > 0,
-            .rate = analysis->rates[i].median,
-            .memory_mib = bundle->arms[i].buffer_memory_mib,
-            .cpu_s = analysis->cpu_s[i],
-            .file_bytes = analysis->file_bytes[i]};
+        arms[i] =
+            (struct pareto_arm){.eligible = competes(sweep, &bundle->arms[i]) &&
+                                            !has_failed(bundle, (int)i) && analysis->rates[i].n > 0,
+                                .rate = analysis->rates[i].median,
+                                .memory_mib = bundle->arms[i].buffer_memory_mib,
+                                .cpu_s = analysis->cpu_s[i],
+                                .file_bytes = analysis->file_bytes[i]};
     sweetspot_pareto(arms, bundle->arm_count, front);
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < bundle->arm_count; i++) {
@@ -290,10 +291,10 @@ void sweep_report(const struct bundle *bundle, const struct analysis *analysis, 
     out->summary = summary_of(bundle, analysis, &spot);
     if (confirmed && confirmed->verdict == VERDICT_SLOWER) {
         free(out->summary);
-        out->summary = mem_format("No recommendation: %s won the sweep, but is slower than the "
-                                  "default on %s",
-                                  bundle->arms[spot.arm].label,
-                                  member_text(sweep.confirm_on, "name"));
+        out->summary =
+            mem_format("No recommendation: %s won the sweep, but is slower than the "
+                       "default on %s",
+                       bundle->arms[spot.arm].label, member_text(sweep.confirm_on, "name"));
         report_warn(report, "%s", out->summary);
         spot.arm = -1;
     }
