@@ -14,7 +14,7 @@
 #define AT(member) offsetof(struct sweep, member)
 
 /* clang-format off */
-const struct json_field sweep_fields[] = {
+const struct json_field sweep_fields[SWEEP_FIELD_COUNT] = {
     {"database",        JSON_TEXT,   AT(database),                       .required = true, .min = 1, .max = LIMIT_SQL_NAME_UTF16, .help = "the database that is backed up"},
     {"targets",         JSON_ARRAY,  AT(targets),                        .min = 1, .max = 16, .help = "where to: [{\"name\", \"paths\", \"files\"}]; NUL when absent"},
     {"buffercount",     JSON_ARRAY,  AT(options[SWEEP_BUFFERCOUNT]),     .min = 1, .max = LIMIT_ARMS, .help = "buffers: \"default\" or numbers"},
@@ -25,7 +25,6 @@ const struct json_field sweep_fields[] = {
     {"confirm_on",      JSON_OBJECT, AT(confirm_on),                     .nullable = true, .help = "a target: the default and the winner run again there"},
 };
 /* clang-format on */
-const size_t sweep_field_count = JSON_COUNT(sweep_fields);
 
 const char *const sweep_option_names[SWEEP_OPTIONS] = {"buffercount", "maxtransfersize",
                                                        "blocksize"};
@@ -51,7 +50,7 @@ void sweep_read(const cJSON *parameters, struct sweep *out, struct json_faults *
 {
     struct json_faults ignored = {0};
     *out = (struct sweep){0};
-    json_read(parameters, sweep_fields, sweep_field_count, "/parameters", out,
+    json_read(parameters, sweep_fields, SWEEP_FIELD_COUNT, "/parameters", out,
               faults ? faults : &ignored);
     json_faults_fini(&ignored);
     if (!out->targets)

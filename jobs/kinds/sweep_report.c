@@ -261,8 +261,6 @@ static cJSON *confirmation_json(const struct sweep *sweep, const struct stats_co
 static char *summary_of(const struct bundle *bundle, const struct analysis *analysis,
                         const struct sweetspot *spot)
 {
-    if (spot->arm < 0)
-        return mem_copy("No recommendation: too little was measured to tell settings apart");
     const struct arm *arm = &bundle->arms[spot->arm];
     const struct stats_comparison *found = comparison_of(analysis, arm->index);
     if (spot->keep_default)
@@ -280,6 +278,18 @@ static char *summary_of(const struct bundle *bundle, const struct analysis *anal
     return buf_take(&text);
 }
 
+/* NULL when there is a recommendation. The caller frees it. */
+static char *why_nothing(const struct sweep *sweep, const struct bundle *bundle,
+                         const struct sweetspot *spot, const struct stats_comparison *confirmed)
+{
+    if (spot->arm < 0)
+        return mem_copy("too little was measured to tell settings apart");
+    if (confirmed && confirmed->verdict == VERDICT_SLOWER)
+        return mem_format("%s won the sweep, but is slower than the default on %s",
+                          bundle->arms[spot->arm].label, member_text(sweep->confirm_on, "name"));
+    return NULL;
+}
+
 void sweep_report(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
                   struct outcome *out)
 {
@@ -288,15 +298,16 @@ void sweep_report(const struct bundle *bundle, const struct analysis *analysis, 
     sweep_read(bundle->parameters, &sweep, NULL);
     find(&sweep, bundle, analysis, &spot);
     const struct stats_comparison *confirmed = confirmation_of(&sweep, bundle, analysis);
-    out->summary = summary_of(bundle, analysis, &spot);
-    if (confirmed && confirmed->verdict == VERDICT_SLOWER) {
-        free(out->summary);
-        out->summary =
-            mem_format("No recommendation: %s won the sweep, but is slower than the "
-                       "default on %s",
-                       bundle->arms[spot.arm].label, member_text(sweep.confirm_on, "name"));
-        report_warn(report, "%s", out->summary);
+    char *why_not = why_nothing(&sweep, bundle, &spot, confirmed);
+    if (why_not) {
         spot.arm = -1;
+        out->summary = mem_format("No recommendation: %s", why_not);
+        report_warn(report, "%s", out->summary);
+        cJSON_DeleteItemFromObject(report, "no_recommendation");
+        cJSON_AddItemToObject(report, "no_recommendation", json_text(why_not));
+        free(why_not);
+    } else {
+        out->summary = summary_of(bundle, analysis, &spot);
     }
     out->state = spot.arm >= 0 ? JOB_SUCCEEDED : JOB_INCONCLUSIVE;
     cJSON_DeleteItemFromObject(report, "recommendation");
