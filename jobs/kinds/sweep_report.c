@@ -123,11 +123,14 @@ static void add_commands(const struct sweep *sweep, const struct arm *arm, cJSON
     struct backup_settings settings;
     if (!backup_settings_read(arm->settings, sweep->targets, sweep->confirm_on, &settings))
         return;
-    const char *devices[LIMIT_STRIPES];
-    for (int i = 0; i < settings.files; i++)
-        devices[i] = settings.folders[(size_t)i % settings.folder_count];
+    /* files, of which the commands show the folders: a folder itself would lose its last part */
+    char **devices = mem_alloc((size_t)settings.files, sizeof *devices);
+    for (int i = 0; i < settings.files; i++) {
+        const char *folder = settings.folders[(size_t)i % settings.folder_count];
+        devices[i] = tsql_backup_path(folder, "{job}", "{seq}", i + 1); /* "NUL" stays so */
+    }
     struct tsql_backup backup = {.database = settings.database,
-                                 .devices = devices,
+                                 .devices = (const char *const *)devices,
                                  .device_count = (size_t)settings.files,
                                  .buffercount = settings.buffercount,
                                  .maxtransfersize = settings.maxtransfersize,
@@ -141,6 +144,7 @@ static void add_commands(const struct sweep *sweep, const struct arm *arm, cJSON
                               rc == 0 ? json_text(buf_text(&text)) : cJSON_CreateNull());
         buf_fini(&text);
     }
+    backup_paths_free(devices, settings.files);
 }
 
 static char *reason_of(const struct bundle *bundle, const struct sweetspot *spot)
