@@ -65,7 +65,8 @@ static const struct json_field fields[] = {
 static void read_time(const char *text, const char *pointer, int64_t *out,
                       struct json_faults *faults)
 {
-    if (text && !clock_parse(text, out))
+    /* 0 and what lies before it would mean "none" everywhere else */
+    if (text && (!clock_parse(text, out) || *out <= 0))
         json_fault_add(faults, pointer,
                        "must be a time such as 2026-12-05T01:00:00Z or 2026-12-05T01:00:00+01:00");
 }
@@ -93,17 +94,25 @@ static void check_notify(const cJSON *notify, struct json_faults *faults)
 
 static void check_kind(struct definition *out, struct json_faults *faults)
 {
-    if (!out->kind_name)
-        return;
-    out->kind = kind_by_name(out->kind_name);
-    if (!out->kind)
+    out->kind = out->kind_name ? kind_by_name(out->kind_name) : NULL;
+    if (out->kind_name && !out->kind)
         json_fault_add(faults, "/kind", "must be one of %s", kind_names());
-    else if (!out->order_given)
+    if (out->kind && !out->order_given)
         out->design.order = out->kind->order;
+}
+
+static void check_design(const struct definition *out, struct json_faults *faults)
+{
     if (out->design.stop_early)
         json_fault_add(faults, "/design/stop_early", "is not offered yet: leave it out or false");
     if (out->design.race)
         json_fault_add(faults, "/design/search", "\"race\" is not offered yet: use \"grid\"");
+}
+
+static void check_baseline(const char *baseline, struct json_faults *faults)
+{
+    if (baseline && strcmp(baseline, "latest") != 0 && !ids_is_valid(baseline))
+        json_fault_add(faults, "/baseline", "must be the id of a job, or \"latest\"");
 }
 
 static void check_times(const struct definition *out, struct json_faults *faults)
@@ -142,6 +151,8 @@ int definition_read(const cJSON *tree, struct definition *out, struct json_fault
     read_time(raw.not_before, "/not_before", &out->not_before, faults);
     read_time(raw.deadline, "/deadline", &out->deadline, faults);
     check_kind(out, faults);
+    check_design(out, faults);
+    check_baseline(out->baseline, faults);
     check_times(out, faults);
     member_check_labels(out->labels, faults);
     check_notify(out->notify, faults);

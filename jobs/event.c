@@ -1,5 +1,6 @@
 #include "jobs/event.h"
 #include "jobs/jobs.h"
+#include "jobs/member.h"
 #include "jobs/webhook.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -40,7 +41,7 @@ static char *payload_text(const char *event, const struct job_row *job, const ch
     cJSON *data = cJSON_AddObjectToObject(tree, "data");
     cJSON_AddItemToObject(data, "job", job_to_json(job, NULL));
     cJSON *parsed = NULL;
-    if (report && json_parse(report, strlen(report), &parsed, &err) == 0) {
+    if (report && member_parse_own(report, &parsed, &err) == 0) {
         cJSON_AddItemToObject(data, "recommendation",
                               cJSON_DetachItemFromObject(parsed, "recommendation"));
         cJSON_AddItemToObject(data, "warnings", cJSON_DetachItemFromObject(parsed, "warnings"));
@@ -56,7 +57,7 @@ static const cJSON *notify_list(const struct job_row *job, cJSON **out_tree)
 {
     struct err err;
     *out_tree = NULL;
-    if (json_parse(job->definition, strlen(job->definition), out_tree, &err) < 0)
+    if (member_parse_own(job->definition, out_tree, &err) < 0)
         return NULL;
     return json_member(*out_tree, "notify");
 }

@@ -4,11 +4,14 @@
 #include "jobs/window.h"
 #include "server/limits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const encryptions[] = {"require", "request", "off", NULL};
 static const char *const environments[] = {"production", "test", "development", NULL};
+
+#define WINDOWS_MAX 50 /* the scheduler looks at all of them each time it hands out jobs */
 
 #define AT(member) offsetof(struct instance, member)
 #define TABLE(table) .fields = (table), .field_count = JSON_COUNT(table)
@@ -126,17 +129,21 @@ static bool is_time_of_day(const char *text)
            text[3] <= '5' && text[4] >= '0' && text[4] <= '9';
 }
 
-static void check_window(const cJSON *window, const char *pointer, struct json_faults *faults)
+/* index: of the window; its pointers are made anew, for json_pointer's buffers turn over. */
+static void check_window(const cJSON *window, size_t index, struct json_faults *faults)
 {
     static const char *const days[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
     static const char *const times[] = {"from", "to"};
     char unused; /* the members are looked at below */
+    char pointer[32];
+    char days_at[48];
+    (void)snprintf(pointer, sizeof pointer, "/windows/%zu", index);
+    (void)snprintf(days_at, sizeof days_at, "%s/days", pointer);
     size_t before = faults->count;
     json_read(window, window_fields, JSON_COUNT(window_fields), pointer, &unused, faults);
     if (faults->count > before)
         return;
-    const char *days_at = json_pointer(pointer, "days");
-    size_t index = 0;
+    size_t day_index = 0;
     const cJSON *day;
     cJSON_ArrayForEach(day, json_member(window, "days"))
     {
@@ -144,9 +151,9 @@ static void check_window(const cJSON *window, const char *pointer, struct json_f
         for (size_t i = 0; i < 7; i++)
             known |= cJSON_IsString(day) && strcmp(day->valuestring, days[i]) == 0;
         if (!known)
-            json_fault_add(faults, json_pointer_index(days_at, index),
+            json_fault_add(faults, json_pointer_index(days_at, day_index),
                            "must be one of mon, tue, wed, thu, fri, sat, sun");
-        index++;
+        day_index++;
     }
     for (size_t i = 0; i < 2; i++)
         if (!is_time_of_day(json_member(window, times[i])->valuestring))
@@ -162,11 +169,28 @@ static void check_windows(const cJSON *windows, struct json_faults *faults)
         json_fault_add(faults, "/windows", "must be \"always\" or a list of windows");
         return;
     }
+    if (cJSON_GetArraySize(windows) > WINDOWS_MAX) {
+        json_fault_add(faults, "/windows", "must be at most %d windows", WINDOWS_MAX);
+        return;
+    }
     size_t index = 0;
     const cJSON *window;
-    cJSON_ArrayForEach(window, windows)
-        check_window(window, json_pointer_index("/windows", index++), faults);
-    window_check(windows, "/windows", faults);
+    cJSON_ArrayForEach(window, windows) check_window(window, index++, faults);
+}
+
+/* What server/mssql takes as a host, and no "HOST:PORT": an IPv6 address has more than one colon.
+ */
+static bool host_is_fit(const char *host)
+{
+    size_t colons = 0;
+    for (const char *at = host; *at; at++) {
+        bool letter = (*at | 0x20) >= 'a' && (*at | 0x20) <= 'z';
+        bool digit = *at >= '0' && *at <= '9';
+        colons += *at == ':';
+        if (!letter && !digit && !(*at & 0x80) && !strchr("-._:%", *at))
+            return false;
+    }
+    return *host && colons != 1;
 }
 
 static void check_together(const struct instance *instance, struct json_faults *faults)
@@ -174,11 +198,11 @@ static void check_together(const struct instance *instance, struct json_faults *
     if (instance->verify_host && !instance->ca_file)
         json_fault_add(faults, "/verify_host",
                        "needs ca_file: a PEM file or \"system\", else nothing can be verified");
-    if (instance->ca_file && strcmp(instance->encryption, "off") == 0)
-        json_fault_add(faults, "/ca_file", "has no effect with \"encryption\": \"off\"");
+    if (instance->ca_file && strcmp(instance->encryption, "require") != 0)
+        json_fault_add(faults, "/ca_file", "needs \"encryption\": \"require\"");
     if (!instance->custom_login != !instance->custom_password)
         json_fault_add(faults, "/custom_login", "goes together with custom_password");
-    if (instance->host && strpbrk(instance->host, " \t;{}=\\/"))
+    if (instance->host && !host_is_fit(instance->host))
         json_fault_add(faults, "/host",
                        "must be a host name or an address, without port or instance");
 }
@@ -202,6 +226,8 @@ int instance_read(cJSON *tree, const struct secrets *secrets, struct instance *o
     set_defaults(out);
     out->tree = tree;
     read_tree(out, faults);
+    if (faults->count == before) /* in a sound list only */
+        window_check(out->windows, "/windows", faults);
     if (out->password)
         secrets_check(secrets, out->password, "/password", faults);
     if (out->custom_password)
@@ -252,7 +278,7 @@ int instance_load(const char *definition, struct instance *out, struct err *err)
 {
     struct json_faults faults = {0};
     set_defaults(out);
-    int rc = json_parse(definition, strlen(definition), &out->tree, err);
+    int rc = member_parse_own(definition, &out->tree, err);
     if (rc == 0)
         read_tree(out, &faults);
     if (rc < 0 || faults.count > 0)

@@ -1,6 +1,6 @@
 #pragma once
-/* A registered SQL Server instance: its definition as api.md §2 gives it, checked. Pure but for
- * nothing: no I/O. */
+/* A registered SQL Server instance: its definition as api.md §2 gives it, checked. Pure, but that
+ * instance_read looks whether this machine knows the time zones. */
 #include "server/json.h"
 #include "server/secrets.h"
 
@@ -49,7 +49,8 @@ void instance_fini(struct instance *instance);
 /* The definition with all defaults written out, as it is stored and shown. The caller frees it. */
 cJSON *instance_to_json(const struct instance *instance);
 
-/* Reads what instance_to_json wrote (from the store). A text that is not readable is ERR_STORE. */
+/* Reads what instance_to_json wrote (from the store). A text that is not readable is ERR_STORE. No
+ * I/O: a time zone that went missing keeps its windows shut, not the instance from being read. */
 MUST_CHECK int instance_load(const char *definition, struct instance *out, struct err *err);
 
 /* True when the environment is production. */

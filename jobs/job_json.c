@@ -12,7 +12,7 @@ static cJSON *parsed_or_null(const char *text)
 {
     cJSON *tree = NULL;
     struct err ignored; /* we wrote it; what cannot be read is shown as unknown */
-    if (!text || json_parse(text, strlen(text), &tree, &ignored) < 0)
+    if (!text || member_parse_own(text, &tree, &ignored) < 0)
         return cJSON_CreateNull();
     return tree;
 }

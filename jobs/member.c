@@ -44,6 +44,15 @@ int64_t member_int(const cJSON *object, const char *name, int64_t missing)
     return cJSON_IsNumber(member) ? (int64_t)member->valuedouble : missing;
 }
 
+int member_parse_own(const char *document, cJSON **out_tree, struct err *err)
+{
+    cJSON *tree = cJSON_ParseWithOpts(document, NULL, true);
+    if (!tree)
+        return err_set(err, ERR_STORE, 0, "a stored document is no JSON");
+    *out_tree = tree;
+    return 0;
+}
+
 const char *member_text(const cJSON *object, const char *name)
 {
     const cJSON *member = json_member(object, name);

@@ -19,5 +19,10 @@ cJSON *member_time_or_null(int64_t wall_ms);
 /* A member's whole number, `missing` when it is absent or no number. */
 int64_t member_int(const cJSON *object, const char *name, int64_t missing);
 
+/* Reads a document of the store that we wrote ourselves. The limits on what comes from outside do
+ * not hold for it: the plan of a big job has more tokens than any body may have. ERR_STORE when it
+ * is no JSON. The caller frees *out_tree. */
+MUST_CHECK int member_parse_own(const char *document, cJSON **out_tree, struct err *err);
+
 /* A member's text, NULL when it is absent or no text; borrowed. */
 const char *member_text(const cJSON *object, const char *name);

@@ -80,6 +80,11 @@ static int read_arms(const cJSON *tree, struct plan *out, struct err *err)
             return -1;
         *plan_add_arm(out) = arm;
     }
+    for (size_t i = 0; i < out->arm_count; i++) {
+        const struct arm *arm = &out->arms[i];
+        if ((size_t)arm->index != i || arm->against < 0 || (size_t)arm->against >= out->arm_count)
+            return err_set(err, ERR_STORE, 0, "a stored plan names an arm it does not have");
+    }
     return 0;
 }
 

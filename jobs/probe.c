@@ -49,6 +49,15 @@ static void copy_text(char *out, size_t size, const char *text)
     (void)snprintf(out, size, "%s", text ? text : "");
 }
 
+/* The first value of a query's answer, "" when there is none. */
+static void take_text(struct probe *probe, struct mssql *session, enum probe_query query, char *out,
+                      size_t size)
+{
+    struct mssql_rows *rows = ask(probe, session, query);
+    copy_text(out, size, rows ? mssql_text(rows, 0, 0) : NULL);
+    mssql_rows_free(rows);
+}
+
 static void take_waits(struct probe_sample *out, const struct mssql_rows *rows)
 {
     size_t count = rows ? mssql_row_count(rows) : 0;
@@ -64,19 +73,17 @@ static void take_waits(struct probe_sample *out, const struct mssql_rows *rows)
 void probe_take(struct probe *probe, struct mssql *session, struct probe_sample *out)
 {
     *out = (struct probe_sample){.cpu_ms = -1, .cpu_count = -1};
-    struct mssql_rows *rows = ask(probe, session, PROBE_CPU);
-    out->cpu_ms = mssql_int(rows, 0, 0, -1);
-    out->cpu_count = mssql_int(rows, 0, 1, -1);
-    mssql_rows_free(rows);
-    rows = ask(probe, session, PROBE_STARTED);
-    copy_text(out->started, sizeof out->started, mssql_text(rows, 0, 0));
-    mssql_rows_free(rows);
-    rows = ask(probe, session, PROBE_FOREIGN);
-    copy_text(out->foreign, sizeof out->foreign, mssql_text(rows, 0, 0));
-    mssql_rows_free(rows);
-    rows = ask(probe, session, PROBE_WAITS);
-    take_waits(out, rows);
-    mssql_rows_free(rows);
+    struct mssql_rows *cpu = ask(probe, session, PROBE_CPU);
+    if (cpu) {
+        out->cpu_ms = mssql_int(cpu, 0, 0, -1);
+        out->cpu_count = mssql_int(cpu, 0, 1, -1);
+    }
+    mssql_rows_free(cpu);
+    take_text(probe, session, PROBE_STARTED, out->started, sizeof out->started);
+    take_text(probe, session, PROBE_FOREIGN, out->foreign, sizeof out->foreign);
+    struct mssql_rows *waits = ask(probe, session, PROBE_WAITS);
+    take_waits(out, waits);
+    mssql_rows_free(waits);
 }
 
 void probe_sample_fini(struct probe_sample *sample)
@@ -100,7 +107,7 @@ static int by_ms_down(const void *left, const void *right)
     return (a < b) - (a > b);
 }
 
-/* The longest differences first; NULL when a counter went backwards (the session was reset). */
+/* The longest differences first; none when a counter went backwards (the session was reset). */
 static cJSON *wait_differences(const struct probe_sample *before, const struct probe_sample *after)
 {
     struct probe_wait *deltas = mem_alloc(after->wait_count, sizeof *deltas);

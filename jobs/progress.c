@@ -1,4 +1,5 @@
 #include "jobs/progress.h"
+#include "jobs/member.h"
 #include "server/mem.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int load_trial(struct run *run, const char *document, struct err *err)
 {
     cJSON *tree = NULL;
     struct trial trial;
-    if (json_parse(document, strlen(document), &tree, err) < 0)
+    if (member_parse_own(document, &tree, err) < 0)
         return err_wrap(err, "a stored trial cannot be read");
     int rc = trial_from_json(tree, &trial, err);
     cJSON_Delete(tree);
@@ -48,7 +49,7 @@ static int load_plan(struct run *run, struct err *err)
     cJSON *tree = NULL;
     if (!run->row.plan)
         return 0;
-    if (json_parse(run->row.plan, strlen(run->row.plan), &tree, err) < 0)
+    if (member_parse_own(run->row.plan, &tree, err) < 0)
         return err_wrap(err, "the stored plan cannot be read");
     plan_fini(&run->plan);
     int rc = plan_from_json(tree, &run->plan, err);

@@ -1,4 +1,5 @@
 #include "jobs/render.h"
+#include "jobs/event.h"
 #include "jobs/member.h"
 #include "server/buf.h"
 #include "server/json.h"
@@ -16,18 +17,29 @@
 
 const char *const render_formats[] = {"json", "slack", NULL};
 
-/* Bytes of a bidi control or line separator at `at` (U+2028 to U+202E, U+2066 to U+2069), or 0. */
+/* Bytes of a character at `at` that is not seen but changes what is seen, or 0: line separators and
+ * bidi controls (U+2028 to U+202E, U+2066 to U+2069, U+200E, U+200F, U+061C), zero width (U+200B to
+ * U+200D, U+FEFF) and C1 controls (U+0080 to U+009F). */
 static size_t hidden_length(const unsigned char *at)
 {
+    if (at[0] == 0xC2)
+        return at[1] >= 0x80 && at[1] <= 0x9F ? 2 : 0;
+    if (at[0] == 0xD8)
+        return at[1] == 0x9C ? 2 : 0;
+    if (at[0] == 0xEF)
+        return at[1] == 0xBB && at[2] == 0xBF ? 3 : 0;
     if (at[0] != 0xE2)
         return 0;
-    bool hidden = (at[1] == 0x80 && at[2] >= 0xA8 && at[2] <= 0xAE) ||
+    bool hidden = (at[1] == 0x80 && at[2] >= 0x8B && at[2] <= 0x8F) ||
+                  (at[1] == 0x80 && at[2] >= 0xA8 && at[2] <= 0xAE) ||
                   (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9);
     return hidden ? 3 : 0;
 }
 
-/* What Slack needs escaped so that no mention or link can be smuggled in; NULL: as it is. */
-static const char *slack_escape(unsigned char character)
+/* What Slack needs escaped so that no mention or link can be smuggled in; Mattermost, which is sent
+ * the same, calls a team for a bare "@all": a mark of no width behind the @ stops that. NULL: as it
+ * is. */
+static const char *slack_escape(unsigned char character, bool keeps_lines)
 {
     switch (character) {
     case '&':
@@ -38,25 +50,38 @@ static const char *slack_escape(unsigned char character)
         return "&gt;";
     case '`':
         return "'";
+    case '@':
+        return keeps_lines ? NULL : "@\xE2\x81\xA0"; /* U+2060; inside a statement @ calls nobody */
+    case '\n':
+        return keeps_lines ? NULL : " ";
     default:
-        return character < 0x20 && character != '\n' ? "" : NULL;
+        return character < 0x20 || character == 0x7F ? "" : NULL;
     }
 }
 
-/* Appends text for Slack, cut at max_chars written characters with one visible ellipsis. */
-static void add_slack_text(struct buf *out, const char *text, size_t max_chars)
+/* How many UTF-16 units the character that begins with this byte has; 0 inside of one. Receivers
+ * count in these or in characters, which are never more. */
+static size_t units_of(unsigned char byte)
 {
-    size_t chars = 0;
+    if ((byte & 0xC0) == 0x80)
+        return 0;
+    return byte >= 0xF0 ? 2 : 1;
+}
+
+/* Appends text for Slack, cut at max_units written UTF-16 units with one visible ellipsis. Only a
+ * statement keeps its lines: elsewhere a line break would let a name write lines of its own. */
+static void add_slack_text(struct buf *out, const char *text, size_t max_units, bool keeps_lines)
+{
+    size_t units = 0;
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         size_t hidden = hidden_length(at);
         if (hidden) {
             at += hidden - 1;
             continue;
         }
-        const char *escape = slack_escape(*at);
-        if ((*at & 0xC0) != 0x80)
-            chars += escape ? strlen(escape) : 1;
-        if (chars > max_chars) {
+        const char *escape = slack_escape(*at, keeps_lines);
+        units += escape ? strlen(escape) : units_of(*at);
+        if (units > max_units) {
             buf_add(out, "…");
             return;
         }
@@ -67,23 +92,42 @@ static void add_slack_text(struct buf *out, const char *text, size_t max_chars)
     }
 }
 
-/* The verdict in words: what a reader must see first. */
-static const char *headline(const cJSON *job)
+struct words {
+    const char *name, *words;
+};
+
+static const char *find_words(const struct words *table, size_t count, const char *name)
 {
-    static const struct {
-        const char *state, *words;
-    } table[] = {
-        {"succeeded", "Sweet spot found"},
-        {"inconclusive", "No answer"},
-        {"failed", "Benchmark failed"},
-        {"cancelled", "Benchmark cancelled"},
-        {"timed_out", "Benchmark ran out of time"},
-    };
-    const char *state = member_text(job, "state");
-    for (size_t i = 0; state && i < JSON_COUNT(table); i++)
-        if (strcmp(state, table[i].state) == 0)
+    for (size_t i = 0; name && i < count; i++)
+        if (strcmp(name, table[i].name) == 0)
             return table[i].words;
-    return "Benchmark";
+    return NULL;
+}
+
+/* What a reader must see first: the event where it says more than the job's end, else the verdict
+ * in words. */
+static const char *headline(const cJSON *payload)
+{
+    static const struct words events[] = {
+        {EVENT_JOB_REGRESSED, "Slower than its baseline"},
+        {EVENT_CLEANUP_FAILED, "Clean-up failed"},
+        {EVENT_INSTANCE_UNREACHABLE, "Instance not reached"},
+    };
+    static const struct words states[] = {
+        {"succeeded", "Benchmark done"},        {"inconclusive", "No answer"},
+        {"failed", "Benchmark failed"},         {"cancelled", "Benchmark cancelled"},
+        {"timed_out", "Benchmark out of time"},
+    };
+    const cJSON *data = json_member(payload, "data");
+    const char *state = member_text(json_member(data, "job"), "state");
+    const char *words = find_words(events, JSON_COUNT(events), member_text(payload, "type"));
+    if (!words && cJSON_IsTrue(json_member(json_member(data, "recommendation"), "keep_default")))
+        words = "Keep the default";
+    else if (!words && member_text(json_member(data, "recommendation"), "arm"))
+        words = "Sweet spot found";
+    if (!words)
+        words = find_words(states, JSON_COUNT(states), state);
+    return words ? words : "Benchmark";
 }
 
 static void add_fact(struct buf *out, const char *name, const char *value)
@@ -91,7 +135,7 @@ static void add_fact(struct buf *out, const char *name, const char *value)
     if (!value)
         return;
     buf_format(out, "\n*%s:* ", name);
-    add_slack_text(out, value, FACT_CHARS);
+    add_slack_text(out, value, FACT_CHARS, false);
 }
 
 static cJSON *slack_block(const char *type, const char *text_type, const char *text)
@@ -111,7 +155,11 @@ static void slack_section(const cJSON *data, struct buf *out)
     const cJSON *parameters = json_member(json_member(job, "definition"), "parameters");
     const char *summary = member_text(job, "summary");
     const char *error = member_text(json_member(job, "error"), "message");
-    add_slack_text(out, summary ? summary : error ? error : "No further details.", SUMMARY_CHARS);
+    add_slack_text(out,
+                   summary ? summary
+                   : error ? error
+                           : "No further details.",
+                   SUMMARY_CHARS, false);
     add_fact(out, "Instance", member_text(job, "instance"));
     add_fact(out, "Database", member_text(parameters, "database"));
     add_fact(out, "Kind", member_text(job, "kind"));
@@ -119,7 +167,7 @@ static void slack_section(const cJSON *data, struct buf *out)
     const char *tsql = member_text(recommendation, "tsql");
     if (tsql) {
         buf_add(out, "\n```");
-        add_slack_text(out, tsql, STATEMENT_CHARS);
+        add_slack_text(out, tsql, STATEMENT_CHARS, true);
         buf_add(out, "```");
     }
 }
@@ -130,9 +178,9 @@ static char *render_slack(const cJSON *payload)
     const cJSON *job = json_member(data, "job");
     struct buf title = {0};
     struct buf section = {0};
-    buf_format(&title, "%s: ", headline(job));
+    buf_format(&title, "%s: ", headline(payload));
     add_slack_text(&title, member_text(job, "instance") ? member_text(job, "instance") : "?",
-                   SLACK_HEADER_CHARS - 40);
+                   SLACK_HEADER_CHARS - 40, false);
     slack_section(data, &section);
     struct buf fallback = {0};
     buf_format(&fallback, "%s\n", buf_text(&title));
@@ -161,7 +209,7 @@ int render_event(const char *format, const char *payload, const char *delivery_i
                  struct err *err)
 {
     cJSON *tree = NULL;
-    if (json_parse(payload, strlen(payload), &tree, err) < 0)
+    if (member_parse_own(payload, &tree, err) < 0)
         return err_set(err, ERR_STORE, 0, "a stored event cannot be read");
     int rc = 0;
     if (strcmp(format, "json") == 0)

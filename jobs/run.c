@@ -1,5 +1,6 @@
 #include "jobs/run.h"
 #include "jobs/kind.h"
+#include "jobs/member.h"
 #include "server/clock.h"
 #include "server/mem.h"
 
@@ -32,7 +33,7 @@ static int load_definition(struct run *run, struct err *err)
 {
     struct json_faults faults = {0};
     const char *text = run->row.definition;
-    if (json_parse(text, strlen(text), &run->tree, err) < 0)
+    if (member_parse_own(text, &run->tree, err) < 0)
         return -1;
     int rc = definition_read(run->tree, &run->definition, &faults);
     if (rc < 0)
@@ -223,7 +224,7 @@ int run_connect(struct run *run, struct err *err)
     return 0;
 }
 
-/* One row of texts; missing ones stay NULL. Optional views and columns may be absent. */
+/* NULL when the answer cannot be had: optional views and columns may be absent. */
 static struct mssql_rows *ask(struct run *run, const char *sql)
 {
     struct mssql_rows *rows = NULL;
@@ -271,6 +272,8 @@ static void read_hardware(struct run *run)
     facts->memory_mib = -1;
     for (size_t i = 0; i < JSON_COUNT(queries) && facts->cpu_count < 0; i++) {
         struct mssql_rows *rows = ask(run, queries[i]);
+        if (!rows)
+            continue;
         facts->cpu_count = mssql_int(rows, 0, 0, -1);
         facts->memory_mib = mssql_int(rows, 0, 1, -1);
         mssql_rows_free(rows);
@@ -278,7 +281,7 @@ static void read_hardware(struct run *run)
     if (facts->major < 14) /* only Windows before 2017 */
         return;
     struct mssql_rows *rows = ask(run, "SELECT host_platform FROM sys.dm_os_host_info");
-    const char *platform = mssql_text(rows, 0, 0);
+    const char *platform = rows ? mssql_text(rows, 0, 0) : NULL;
     if (platform)
         facts->windows = strcasecmp(platform, "Windows") == 0;
     mssql_rows_free(rows);

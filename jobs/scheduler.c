@@ -2,6 +2,7 @@
 #include "jobs/event.h"
 #include "jobs/instance.h"
 #include "jobs/kind.h"
+#include "jobs/member.h"
 #include "jobs/state.h"
 #include "jobs/window.h"
 #include "server/mem.h"
@@ -77,7 +78,7 @@ static bool ignores_windows(const struct job_row *row)
 {
     cJSON *tree = NULL;
     struct err ignored; /* unreadable: the run will say so */
-    bool ignores = json_parse(row->definition, strlen(row->definition), &tree, &ignored) == 0 &&
+    bool ignores = member_parse_own(row->definition, &tree, &ignored) == 0 &&
                    cJSON_IsTrue(json_member(tree, "ignore_windows"));
     cJSON_Delete(tree);
     return ignores;

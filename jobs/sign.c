@@ -14,13 +14,13 @@ static int key_of(const char *secret, gnutls_datum_t *out, struct err *err)
 {
     size_t prefix = strlen(SECRET_PREFIX);
     if (strncmp(secret, SECRET_PREFIX, prefix) == 0) {
-        char *text = mem_copy(secret + prefix);
-        gnutls_datum_t encoded = {(unsigned char *)text, (unsigned)strlen(text)};
-        int failed = gnutls_base64_decode2(&encoded, out);
-        free(text);
-        return failed < 0 ? err_set(err, ERR_REFUSED, 0,
-                                    "the signing secret begins with whsec_ but is no base64")
-                          : 0;
+        const char *text = secret + prefix;
+        gnutls_datum_t encoded = {(unsigned char *)(uintptr_t)text, (unsigned)strlen(text)};
+        if (gnutls_base64_decode2(&encoded, out) >= 0 && out->size > 0)
+            return 0;
+        gnutls_free(out->data);
+        return err_set(err, ERR_REFUSED, 0,
+                       "the signing secret begins with whsec_ but is no base64");
     }
     out->size = (unsigned)strlen(secret);
     out->data = gnutls_malloc(out->size + 1);

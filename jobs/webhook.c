@@ -1,5 +1,6 @@
 #include "jobs/webhook.h"
 #include "jobs/event.h"
+#include "jobs/member.h"
 #include "jobs/render.h"
 #include "server/egress.h"
 #include "server/limits.h"
@@ -107,7 +108,7 @@ int webhook_load(const char *definition, struct webhook *out, struct err *err)
 {
     struct json_faults faults = {0};
     cJSON *tree = NULL;
-    if (json_parse(definition, strlen(definition), &tree, err) < 0)
+    if (member_parse_own(definition, &tree, err) < 0)
         return err_wrap(err, "a stored webhook cannot be read");
     *out = (struct webhook){.tree = tree};
     json_read(tree, fields, JSON_COUNT(fields), "", out, &faults);

@@ -16,8 +16,8 @@ struct sweep {
     const cJSON *confirm_on;             /* a target, or NULL */
 };
 
-extern const struct json_field sweep_fields[];
-extern const size_t sweep_field_count;
+#define SWEEP_FIELD_COUNT 8
+extern const struct json_field sweep_fields[SWEEP_FIELD_COUNT];
 extern const char *const sweep_option_names[SWEEP_OPTIONS];
 
 /* Reads parameters; adds faults when faults is not NULL. */

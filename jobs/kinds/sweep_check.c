@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LARGEST_WHOLE 9007199254740992.0 /* 2^53: beyond it JSON cannot carry every number */
+
 #define AT(member) offsetof(struct sweep, member)
 
 /* clang-format off */
-const struct json_field sweep_fields[] = {
+const struct json_field sweep_fields[SWEEP_FIELD_COUNT] = {
     {"database",        JSON_TEXT,   AT(database),                       .required = true, .min = 1, .max = LIMIT_SQL_NAME_UTF16, .help = "the database that is backed up"},
     {"targets",         JSON_ARRAY,  AT(targets),                        .min = 1, .max = 16, .help = "where to: [{\"name\", \"paths\", \"files\"}]; NUL when absent"},
     {"buffercount",     JSON_ARRAY,  AT(options[SWEEP_BUFFERCOUNT]),     .min = 1, .max = LIMIT_ARMS, .help = "buffers: \"default\" or numbers"},
@@ -23,7 +25,6 @@ const struct json_field sweep_fields[] = {
     {"confirm_on",      JSON_OBJECT, AT(confirm_on),                     .nullable = true, .help = "a target: the default and the winner run again there"},
 };
 /* clang-format on */
-const size_t sweep_field_count = JSON_COUNT(sweep_fields);
 
 const char *const sweep_option_names[SWEEP_OPTIONS] = {"buffercount", "maxtransfersize",
                                                        "blocksize"};
@@ -49,7 +50,7 @@ void sweep_read(const cJSON *parameters, struct sweep *out, struct json_faults *
 {
     struct json_faults ignored = {0};
     *out = (struct sweep){0};
-    json_read(parameters, sweep_fields, sweep_field_count, "/parameters", out,
+    json_read(parameters, sweep_fields, SWEEP_FIELD_COUNT, "/parameters", out,
               faults ? faults : &ignored);
     json_faults_fini(&ignored);
     if (!out->targets)
@@ -62,8 +63,10 @@ static bool read_value(const cJSON *item, int64_t *out)
     *out = 0;
     if (cJSON_IsString(item))
         return strcmp(item->valuestring, "default") == 0;
-    *out = cJSON_IsNumber(item) ? (int64_t)item->valuedouble : 0;
-    return cJSON_IsNumber(item) && item->valuedouble == (double)*out && *out != 0;
+    if (!cJSON_IsNumber(item) || !(fabs(item->valuedouble) <= LARGEST_WHOLE))
+        return false;
+    *out = (int64_t)item->valuedouble;
+    return item->valuedouble == (double)*out && *out != 0;
 }
 
 static const char *rule_of(enum sweep_option option, int64_t value, enum device_kind device)
@@ -97,7 +100,8 @@ static bool is_repeated(const cJSON *array, const cJSON *item)
 static void check_option(const struct sweep *sweep, enum sweep_option option,
                          struct json_faults *faults)
 {
-    const char *base = json_pointer("/parameters", sweep_option_names[option]);
+    char base[64]; /* json_pointer's buffers turn over inside the loop */
+    (void)snprintf(base, sizeof base, "/parameters/%s", sweep_option_names[option]);
     size_t index = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, sweep->options[option])
@@ -226,16 +230,15 @@ static void check_confirm_on(const struct sweep *sweep, const struct instance *i
 static double worst_memory(const struct sweep *sweep, int64_t buffers)
 {
     double worst = 0;
-    static const char *const off[] = {"off"};
+    const cJSON *sizes = sweep->options[SWEEP_MAXTRANSFERSIZE];
     int compression_count = sweep->compression ? cJSON_GetArraySize(sweep->compression) : 1;
-    int size_count = cJSON_GetArraySize(sweep->options[SWEEP_MAXTRANSFERSIZE]);
+    int size_count = sizes ? cJSON_GetArraySize(sizes) : 1;
     for (int c = 0; c < compression_count; c++) {
         const cJSON *item = cJSON_GetArrayItem(sweep->compression, c);
-        const char *word = cJSON_IsString(item) ? item->valuestring : off[0];
-        worst = fmax(worst, guard_buffer_memory_mib(buffers, 0, word));
+        const char *word = cJSON_IsString(item) ? item->valuestring : "off";
         for (int s = 0; s < size_count; s++) {
-            int64_t size;
-            if (read_value(cJSON_GetArrayItem(sweep->options[SWEEP_MAXTRANSFERSIZE], s), &size))
+            int64_t size = 0; /* no list: always the default */
+            if (!sizes || read_value(cJSON_GetArrayItem(sizes, s), &size))
                 worst = fmax(worst, guard_buffer_memory_mib(buffers, size, word));
         }
     }

@@ -123,11 +123,14 @@ static void add_commands(const struct sweep *sweep, const struct arm *arm, cJSON
     struct backup_settings settings;
     if (!backup_settings_read(arm->settings, sweep->targets, sweep->confirm_on, &settings))
         return;
-    const char *devices[LIMIT_STRIPES];
-    for (int i = 0; i < settings.files; i++)
-        devices[i] = settings.folders[(size_t)i % settings.folder_count];
+    /* files, of which the commands show the folders: a folder itself would lose its last part */
+    char **devices = mem_alloc((size_t)settings.files, sizeof *devices);
+    for (int i = 0; i < settings.files; i++) {
+        const char *folder = settings.folders[(size_t)i % settings.folder_count];
+        devices[i] = tsql_backup_path(folder, "{job}", "{seq}", i + 1); /* "NUL" stays so */
+    }
     struct tsql_backup backup = {.database = settings.database,
-                                 .devices = devices,
+                                 .devices = (const char *const *)devices,
                                  .device_count = (size_t)settings.files,
                                  .buffercount = settings.buffercount,
                                  .maxtransfersize = settings.maxtransfersize,
@@ -141,6 +144,7 @@ static void add_commands(const struct sweep *sweep, const struct arm *arm, cJSON
                               rc == 0 ? json_text(buf_text(&text)) : cJSON_CreateNull());
         buf_fini(&text);
     }
+    backup_paths_free(devices, settings.files);
 }
 
 static char *reason_of(const struct bundle *bundle, const struct sweetspot *spot)
@@ -261,8 +265,6 @@ static cJSON *confirmation_json(const struct sweep *sweep, const struct stats_co
 static char *summary_of(const struct bundle *bundle, const struct analysis *analysis,
                         const struct sweetspot *spot)
 {
-    if (spot->arm < 0)
-        return mem_copy("No recommendation: too little was measured to tell settings apart");
     const struct arm *arm = &bundle->arms[spot->arm];
     const struct stats_comparison *found = comparison_of(analysis, arm->index);
     if (spot->keep_default)
@@ -280,6 +282,18 @@ static char *summary_of(const struct bundle *bundle, const struct analysis *anal
     return buf_take(&text);
 }
 
+/* NULL when there is a recommendation. The caller frees it. */
+static char *why_nothing(const struct sweep *sweep, const struct bundle *bundle,
+                         const struct sweetspot *spot, const struct stats_comparison *confirmed)
+{
+    if (spot->arm < 0)
+        return mem_copy("too little was measured to tell settings apart");
+    if (confirmed && confirmed->verdict == VERDICT_SLOWER)
+        return mem_format("%s won the sweep, but is slower than the default on %s",
+                          bundle->arms[spot->arm].label, member_text(sweep->confirm_on, "name"));
+    return NULL;
+}
+
 void sweep_report(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
                   struct outcome *out)
 {
@@ -288,15 +302,16 @@ void sweep_report(const struct bundle *bundle, const struct analysis *analysis, 
     sweep_read(bundle->parameters, &sweep, NULL);
     find(&sweep, bundle, analysis, &spot);
     const struct stats_comparison *confirmed = confirmation_of(&sweep, bundle, analysis);
-    out->summary = summary_of(bundle, analysis, &spot);
-    if (confirmed && confirmed->verdict == VERDICT_SLOWER) {
-        free(out->summary);
-        out->summary =
-            mem_format("No recommendation: %s won the sweep, but is slower than the "
-                       "default on %s",
-                       bundle->arms[spot.arm].label, member_text(sweep.confirm_on, "name"));
-        report_warn(report, "%s", out->summary);
+    char *why_not = why_nothing(&sweep, bundle, &spot, confirmed);
+    if (why_not) {
         spot.arm = -1;
+        out->summary = mem_format("No recommendation: %s", why_not);
+        report_warn(report, "%s", out->summary);
+        cJSON_DeleteItemFromObject(report, "no_recommendation");
+        cJSON_AddItemToObject(report, "no_recommendation", json_text(why_not));
+        free(why_not);
+    } else {
+        out->summary = summary_of(bundle, analysis, &spot);
     }
     out->state = spot.arm >= 0 ? JOB_SUCCEEDED : JOB_INCONCLUSIVE;
     cJSON_DeleteItemFromObject(report, "recommendation");
