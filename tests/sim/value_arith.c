@@ -218,16 +218,16 @@ int sim_arith(struct arena *arena, char op, const struct value *a, const struct 
     struct type t = sim_arith_type(op, a->type, b->type);
     struct value x = *a, y = *b;
 
-    *out = sim_null(t);
-    if (a->is_null || b->is_null)
+    *out = sim_null(t); /* out may be a or b: from here on only the copies are used */
+    if (x.is_null || y.is_null)
         return 0;
-    if (t.base != VT_DECIMAL || a->type.base != VT_DECIMAL || b->type.base != VT_DECIMAL) {
-        struct type common = sim_type_merge(a->type, b->type);
-        int e = sim_convert(arena, a, common.base == VT_DECIMAL && sim_type_is_int(&a->type)
-                                          ? sim_type_decimal(19, 0) : common, 0, &x);
+    if (t.base != VT_DECIMAL || x.type.base != VT_DECIMAL || y.type.base != VT_DECIMAL) {
+        struct type common = sim_type_merge(x.type, y.type), whole = sim_type_decimal(19, 0);
+        bool decimal = common.base == VT_DECIMAL;
+        struct value l = x, r = y;
+        int e = sim_convert(arena, &l, decimal && sim_type_is_int(&l.type) ? whole : common, 0, &x);
         if (!e)
-            e = sim_convert(arena, b, common.base == VT_DECIMAL && sim_type_is_int(&b->type)
-                                          ? sim_type_decimal(19, 0) : common, 0, &y);
+            e = sim_convert(arena, &r, decimal && sim_type_is_int(&r.type) ? whole : common, 0, &y);
         if (e)
             return e;
     }
