@@ -91,27 +91,61 @@ static bool row_wants(const struct webhook_row *row, const char *event, const cJ
     return wants;
 }
 
-int event_write(struct db *db, const char *event, const struct job_row *job, const char *report,
-                int64_t now_ms, struct err *err)
+/* What is told, to whom it may concern. */
+struct telling {
+    struct db *db;
+    const char *event;
+    const struct job_row *job;
+    const char *report;  /* or NULL */
+    const cJSON *notify; /* or NULL */
+    char *payload;       /* made for the first webhook that wants it; owned */
+    int64_t now_ms;
+};
+
+/* The webhooks after a name; *out_last (heap) is the last one's name, NULL when there are no more.
+ */
+static int tell_page(struct telling *telling, const char *after, char **out_last, struct err *err)
 {
-    struct store_list page = {.limit = LIMIT_PAGE};
+    struct store_list page = {.limit = LIMIT_PAGE, .after = after};
     struct webhook_row *rows = NULL;
     size_t count = 0;
-    cJSON *definition = NULL;
-    char *payload = NULL;
-    int rc = store_webhook_list(db, &page, &rows, &count, err);
-    const cJSON *notify = notify_list(job, &definition);
+    int rc = store_webhook_list(telling->db, &page, &rows, &count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        if (!row_wants(&rows[i], event, notify))
+        if (!row_wants(&rows[i], telling->event, telling->notify))
             continue;
-        if (!payload)
-            payload = payload_text(event, job, report, now_ms);
-        rc = write_row(db, rows[i].name, event, job->id, payload, now_ms, err);
+        if (!telling->payload)
+            telling->payload =
+                payload_text(telling->event, telling->job, telling->report, telling->now_ms);
+        rc = write_row(telling->db, rows[i].name, telling->event, telling->job->id,
+                       telling->payload, telling->now_ms, err);
     }
+    *out_last = count == LIMIT_PAGE ? mem_copy(rows[count - 1].name) : NULL;
     for (size_t i = 0; i < count; i++)
         webhook_row_fini(&rows[i]);
     free(rows);
-    free(payload);
+    return rc;
+}
+
+int event_write(struct db *db, const char *event, const struct job_row *job, const char *report,
+                int64_t now_ms, struct err *err)
+{
+    cJSON *definition = NULL;
+    char *after = NULL;
+    struct telling telling = {.db = db,
+                              .event = event,
+                              .job = job,
+                              .report = report,
+                              .notify = notify_list(job, &definition),
+                              .now_ms = now_ms};
+    int rc = 0;
+    do {
+        char *last = NULL;
+        rc = tell_page(&telling, after, &last, err);
+        free(after);
+        after = last;
+    } while (rc == 0 && after);
+    free(after);
+    free(telling.payload);
     cJSON_Delete(definition);
     return rc;
 }
