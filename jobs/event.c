@@ -62,19 +62,18 @@ static const cJSON *notify_list(const struct job_row *job, cJSON **out_tree)
     return json_member(*out_tree, "notify");
 }
 
-/* One outbox row like `model`, for this webhook. */
-static int write_row(struct db *db, const char *webhook, const struct delivery_row *model,
-                     struct err *err)
+static int write_row(struct db *db, const char *webhook, const char *event, const char *job,
+                     const char *payload, int64_t now_ms, struct err *err)
 {
     char id[IDS_TEXT_SIZE];
     struct delivery_row row = {.id = mem_copy(ids_new(id)),
                                .webhook = mem_copy(webhook),
-                               .event = mem_copy(model->event),
-                               .job = mem_copy(model->job),
-                               .payload = mem_copy(model->payload),
+                               .event = mem_copy(event),
+                               .job = mem_copy(job),
+                               .payload = mem_copy(payload),
                                .state = mem_copy("pending"),
-                               .next_at = model->created_at,
-                               .created_at = model->created_at};
+                               .next_at = now_ms,
+                               .created_at = now_ms};
     int rc = store_delivery_insert(db, &row, err);
     delivery_row_fini(&row);
     return rc;
@@ -92,28 +91,61 @@ static bool row_wants(const struct webhook_row *row, const char *event, const cJ
     return wants;
 }
 
-int event_write(struct db *db, const char *event, const struct job_row *job, const char *report,
-                int64_t now_ms, struct err *err)
+/* What is told, to whom it may concern. */
+struct telling {
+    struct db *db;
+    const char *event;
+    const struct job_row *job;
+    const char *report;  /* or NULL */
+    const cJSON *notify; /* or NULL */
+    char *payload;       /* made for the first webhook that wants it; owned */
+    int64_t now_ms;
+};
+
+/* The webhooks after a name; *out_last (heap) is the last one's name, NULL when there are no more.
+ */
+static int tell_page(struct telling *telling, const char *after, char **out_last, struct err *err)
 {
-    struct store_list page = {.limit = LIMIT_PAGE};
+    struct store_list page = {.limit = LIMIT_PAGE, .after = after};
     struct webhook_row *rows = NULL;
     size_t count = 0;
-    cJSON *definition = NULL;
-    struct delivery_row model = {
-        .event = mem_copy(event), .job = mem_copy(job->id), .created_at = now_ms};
-    int rc = store_webhook_list(db, &page, &rows, &count, err);
-    const cJSON *notify = notify_list(job, &definition);
+    int rc = store_webhook_list(telling->db, &page, &rows, &count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        if (!row_wants(&rows[i], event, notify))
+        if (!row_wants(&rows[i], telling->event, telling->notify))
             continue;
-        if (!model.payload)
-            model.payload = payload_text(event, job, report, now_ms);
-        rc = write_row(db, rows[i].name, &model, err);
+        if (!telling->payload)
+            telling->payload =
+                payload_text(telling->event, telling->job, telling->report, telling->now_ms);
+        rc = write_row(telling->db, rows[i].name, telling->event, telling->job->id,
+                       telling->payload, telling->now_ms, err);
     }
+    *out_last = count == LIMIT_PAGE ? mem_copy(rows[count - 1].name) : NULL;
     for (size_t i = 0; i < count; i++)
         webhook_row_fini(&rows[i]);
     free(rows);
-    delivery_row_fini(&model);
+    return rc;
+}
+
+int event_write(struct db *db, const char *event, const struct job_row *job, const char *report,
+                int64_t now_ms, struct err *err)
+{
+    cJSON *definition = NULL;
+    char *after = NULL;
+    struct telling telling = {.db = db,
+                              .event = event,
+                              .job = job,
+                              .report = report,
+                              .notify = notify_list(job, &definition),
+                              .now_ms = now_ms};
+    int rc = 0;
+    do {
+        char *last = NULL;
+        rc = tell_page(&telling, after, &last, err);
+        free(after);
+        after = last;
+    } while (rc == 0 && after);
+    free(after);
+    free(telling.payload);
     cJSON_Delete(definition);
     return rc;
 }

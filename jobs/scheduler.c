@@ -29,16 +29,19 @@ struct scene {
     cJSON *lanes; /* object: the lanes that running jobs take, as members */
 };
 
+/* 1: read; 0: its definition is not readable, which concerns its own jobs only; -1: the store
+ * fails. instance_fini ends *out after 1. */
 static int load(struct db *db, const char *name, struct instance *out, bool *out_held,
                 struct err *err)
 {
     struct instance_row row = {0};
+    struct err unreadable;
     if (store_instance_get(db, name, &row, err) < 0)
         return -1;
     *out_held = row.held != NULL;
-    int rc = instance_load(row.definition, out, err);
+    int rc = instance_load(row.definition, out, &unreadable);
     instance_row_fini(&row);
-    return rc;
+    return rc == 0;
 }
 
 static int take_lanes(struct scene *scene, struct err *err)
@@ -48,8 +51,11 @@ static int take_lanes(struct scene *scene, struct err *err)
         bool held;
         if (!scene->running[i].exclusive)
             continue;
-        if (load(scene->db, scene->running[i].instance, &instance, &held, err) < 0)
+        int found = load(scene->db, scene->running[i].instance, &instance, &held, err);
+        if (found < 0)
             return -1;
+        if (found == 0)
+            continue;
         const cJSON *lane;
         cJSON_ArrayForEach(lane, instance.lanes) if (!json_member(scene->lanes, lane->valuestring))
             cJSON_AddTrueToObject(scene->lanes, lane->valuestring);
@@ -91,23 +97,25 @@ static int judge(const struct scene *scene, const struct job_row *row, const cha
     struct instance instance;
     bool held;
     bool open = true;
-    int rc = 0;
+    struct err no_zone;
     *out_reason = NULL;
     *out_closes_at = 0;
-    if (load(scene->db, row->instance, &instance, &held, err) < 0)
-        return -1;
+    int found = load(scene->db, row->instance, &instance, &held, err);
+    if (found <= 0)
+        return found; /* not readable: the run says so and fails */
     if (held)
         *out_reason = "unreachable";
     else if (row->exclusive && instance_is_busy(scene, row->instance))
         *out_reason = "instance_busy";
     else if (row->exclusive && lane_is_busy(scene, &instance))
         *out_reason = "lane_busy";
-    else if (!ignores_windows(row))
-        rc = window_state(instance.windows, scene->now_ms, &open, out_closes_at, err);
-    if (rc == 0 && !open)
+    else if (!ignores_windows(row) &&
+             window_state(instance.windows, scene->now_ms, &open, out_closes_at, &no_zone) < 0)
+        open = false; /* a zone that went missing: no window is known to be open */
+    if (!open)
         *out_reason = "window";
     instance_fini(&instance);
-    return rc;
+    return 0;
 }
 
 /* Higher priority first, then the older id. */
