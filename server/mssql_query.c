@@ -45,7 +45,7 @@ static int bind_text(struct mssql_run *run, SQLUSMALLINT index, const char *text
     if (!parameter->text)
         return err_set(err, ERR_INPUT, 0, "value %d is not valid UTF-8", index);
     parameter->length = (SQLLEN)(units * sizeof *parameter->text);
-    bool is_long = units > PARAMETER_UNITS;
+    bool is_long = units > PARAMETER_UNITS; /* sent as nvarchar(max); WVARCHAR would be cut */
     SQLRETURN rc = SQLBindParameter(run->statement, index, SQL_PARAM_INPUT, SQL_C_WCHAR,
                                     is_long ? SQL_WLONGVARCHAR : SQL_WVARCHAR,
                                     is_long ? units : PARAMETER_UNITS, 0, parameter->text,
