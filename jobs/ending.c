@@ -54,19 +54,42 @@ static void add_warnings(const struct run *run, cJSON *report)
     free(lines);
 }
 
+/* One verdict over all databases: false before null before true. */
+static void merge_chain(cJSON *whole, const cJSON *part)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach(member, part)
+    {
+        const cJSON *before = json_member(whole, member->string);
+        if (cJSON_IsFalse(before) || (cJSON_IsNull(before) && !cJSON_IsFalse(member)))
+            continue;
+        cJSON_DeleteItemFromObjectCaseSensitive(whole, member->string);
+        cJSON_AddItemToObject(whole, member->string, cJSON_Duplicate(member, false));
+    }
+}
+
 static void add_chain(struct run *run, cJSON *report)
 {
-    const char *database =
-        cJSON_GetStringValue(json_member(run->definition.parameters, "database"));
-    bool can_ask = database && run_session(run) && !mssql_is_dead(run_session(run));
-    cJSON *after = can_ask ? probe_chain(run_session(run), database) : cJSON_CreateObject();
-    cJSON *chain = probe_chain_compare(run->plan.chain, after);
+    bool can_ask = run_session(run) && !mssql_is_dead(run_session(run));
+    cJSON *chain = cJSON_CreateObject();
+    for (size_t i = 0; i < run->plan.database_count; i++) {
+        const struct plan_database *database = &run->plan.databases[i];
+        cJSON *after =
+            can_ask ? probe_chain(run_session(run), database->name) : cJSON_CreateObject();
+        cJSON *part = probe_chain_compare(database->chain, after);
+        merge_chain(chain, part);
+        cJSON_Delete(part);
+        cJSON_Delete(after);
+    }
     const cJSON *unchanged;
-    cJSON_ArrayForEach(unchanged, chain) if (cJSON_IsFalse(unchanged))
-        report_warn(report, "%s is false: a backup that is not ours moved it while this job ran",
-                    unchanged->string);
-    cJSON_ReplaceItemInObject(report, "chain", chain);
-    cJSON_Delete(after);
+    cJSON_ArrayForEach(unchanged, chain)
+    {
+        if (cJSON_IsFalse(unchanged))
+            report_warn(report,
+                        "%s is false: a backup that is not ours moved it while this job ran",
+                        unchanged->string);
+    }
+    cJSON_ReplaceItemInObjectCaseSensitive(report, "chain", chain);
 }
 
 /* NULL when nothing was measured. outcome may be NULL: then nothing is recommended. */

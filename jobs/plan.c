@@ -12,8 +12,32 @@ void plan_fini(struct plan *plan)
     arms_free(plan->arms, plan->arm_count);
     free(plan->steps);
     server_facts_fini(&plan->facts);
-    cJSON_Delete(plan->chain);
+    for (size_t i = 0; i < plan->database_count; i++) {
+        free(plan->databases[i].name);
+        cJSON_Delete(plan->databases[i].chain);
+    }
+    free(plan->databases);
     *plan = (struct plan){0};
+}
+
+const struct plan_database *plan_database(const struct plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->database_count; i++)
+        if (strcmp(plan->databases[i].name, name) == 0)
+            return &plan->databases[i];
+    return NULL;
+}
+
+struct plan_database *plan_add_database(struct plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->database_count; i++)
+        if (strcmp(plan->databases[i].name, name) == 0)
+            return &plan->databases[i];
+    plan->databases = mem_grow(plan->databases, &plan->database_capacity, plan->database_count + 1,
+                               sizeof *plan->databases);
+    struct plan_database *database = &plan->databases[plan->database_count++];
+    *database = (struct plan_database){.name = mem_copy(name), .bytes = -1};
+    return database;
 }
 
 struct arm *plan_add_arm(struct plan *plan)
@@ -64,9 +88,16 @@ cJSON *plan_to_json(const struct plan *plan)
     cJSON_AddNumberToObject(tree, "reserved", (double)plan->reserved);
     cJSON_AddItemToObject(tree, "server", server_facts_to_json(&plan->facts));
     cJSON_AddBoolToObject(tree, "authenticated", plan->authenticated);
-    cJSON_AddItemToObject(tree, "database_bytes", member_number_or_null(plan->database_bytes));
     cJSON_AddBoolToObject(tree, "deletes", plan->deletes);
-    cJSON_AddItemToObject(tree, "chain", member_copy_or(plan->chain, cJSON_CreateNull()));
+    cJSON *databases = cJSON_AddArrayToObject(tree, "databases");
+    for (size_t i = 0; i < plan->database_count; i++) {
+        const struct plan_database *database = &plan->databases[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", database->name);
+        cJSON_AddItemToObject(item, "bytes", member_number_or_null(database->bytes));
+        cJSON_AddItemToObject(item, "chain", member_copy_or(database->chain, cJSON_CreateNull()));
+        cJSON_AddItemToArray(databases, item);
+    }
     return tree;
 }
 
@@ -110,6 +141,21 @@ static int read_order(const cJSON *tree, struct plan *out, struct err *err)
     return 0;
 }
 
+static void read_databases(const cJSON *tree, struct plan *out)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, json_member(tree, "databases"))
+    {
+        const char *name = member_text(item, "name");
+        if (!name)
+            continue;
+        struct plan_database *database = plan_add_database(out, name);
+        const cJSON *chain = json_member(item, "chain");
+        database->bytes = member_int(item, "bytes", -1);
+        database->chain = cJSON_IsObject(chain) ? cJSON_Duplicate(chain, true) : NULL;
+    }
+}
+
 int plan_from_json(const cJSON *tree, struct plan *out, struct err *err)
 {
     struct plan plan = {0};
@@ -120,10 +166,8 @@ int plan_from_json(const cJSON *tree, struct plan *out, struct err *err)
     plan.reserved = (size_t)member_int(tree, "reserved", 0);
     server_facts_from_json(json_member(tree, "server"), &plan.facts);
     plan.authenticated = cJSON_IsTrue(json_member(tree, "authenticated"));
-    plan.database_bytes = member_int(tree, "database_bytes", -1);
     plan.deletes = cJSON_IsTrue(json_member(tree, "deletes"));
-    const cJSON *chain = json_member(tree, "chain");
-    plan.chain = cJSON_IsObject(chain) ? cJSON_Duplicate(chain, true) : NULL;
+    read_databases(tree, &plan);
     *out = plan;
     return 0;
 }

@@ -5,6 +5,13 @@
 #include "jobs/measure/guard.h"
 #include "jobs/measure/trial.h"
 
+/* What was found out about a database before the first trial. */
+struct plan_database {
+    char *name;
+    int64_t bytes; /* an upper bound of what one full backup reads; -1 unknown */
+    cJSON *chain;  /* LSNs (probe_chain), owned; NULL unknown */
+};
+
 struct plan {
     struct arm *arms;
     size_t arm_count;
@@ -13,11 +20,19 @@ struct plan {
     size_t step_count;
     size_t reserved; /* trials that a later phase may add */
     struct server_facts facts;
-    bool authenticated;     /* the server's certificate was checked */
-    int64_t database_bytes; /* an upper bound of what one trial reads; -1 unknown */
-    bool deletes;           /* whether the server deletes our files (tried before trial 1) */
-    cJSON *chain;           /* LSNs before the first trial, owned; NULL unknown */
+    bool authenticated; /* the server's certificate was checked */
+    bool deletes;       /* whether the server deletes our files (tried before trial 1) */
+    struct plan_database *databases; /* every one that an arm names */
+    size_t database_count;
+    size_t database_capacity;
 };
+
+/* A new database by its name, its size unknown, or the one that is there already. Moves the
+ * array. */
+struct plan_database *plan_add_database(struct plan *plan, const char *name);
+
+/* NULL when the plan does not know it; valid until the next plan_add_database. */
+const struct plan_database *plan_database(const struct plan *plan, const char *name);
 
 void plan_fini(struct plan *plan);
 

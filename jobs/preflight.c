@@ -37,19 +37,21 @@ static int check_state(const char *database, const struct mssql_rows *rows, stru
     return 0;
 }
 
-static void read_size(struct run *run, const char *database)
+/* Upper bound of what one full backup reads: its data files' sizes; -1 unknown. */
+static int64_t size_of(struct run *run, const char *database)
 {
     struct mssql_value value = {.text = database};
     struct mssql_rows *rows = NULL;
     struct err ignored; /* not permitted: the size stays unknown */
-    run->plan.database_bytes = -1;
+    int64_t bytes = -1;
     if (mssql_query(run_session(run),
                     "SELECT SUM(CONVERT(bigint, f.size)) * 8192 FROM sys.master_files AS f "
                     "JOIN sys.databases AS d ON d.database_id = f.database_id "
                     "WHERE d.name = ? AND f.type = 0",
                     &value, 1, &rows, &ignored) == 0)
-        run->plan.database_bytes = mssql_int(rows, 0, 0, -1);
+        bytes = mssql_int(rows, 0, 0, -1);
     mssql_rows_free(rows);
+    return bytes;
 }
 
 int preflight_database(struct run *run, const char *database, struct err *err)
@@ -67,25 +69,27 @@ int preflight_database(struct run *run, const char *database, struct err *err)
     mssql_rows_free(rows);
     if (rc < 0)
         return -1;
-    read_size(run, database);
-    cJSON_Delete(run->plan.chain);
-    run->plan.chain = probe_chain(run_session(run), database);
+    struct plan_database *known = plan_add_database(&run->plan, database);
+    known->bytes = size_of(run, database);
+    cJSON_Delete(known->chain);
+    known->chain = probe_chain(run_session(run), database);
     return 0;
 }
 
 /* Bytes that `trials` backups put into one folder: stripes are spread evenly. */
-static int64_t needed_in(const struct run *run, const struct backup_settings *settings,
-                         size_t folder, int64_t trials)
+static int64_t needed_in(const struct backup_settings *settings, int64_t bytes, size_t folder,
+                         int64_t trials)
 {
     size_t files = (size_t)settings->files;
     size_t here = files / settings->folder_count + (folder < files % settings->folder_count);
-    return run->plan.database_bytes / settings->files * (int64_t)here * trials;
+    return bytes / settings->files * (int64_t)here * trials;
 }
 
 static int check_folder(struct run *run, const struct backup_settings *settings, size_t folder,
                         int64_t trials, struct err *err)
 {
     const char *path = settings->folders[folder];
+    int64_t bytes = preflight_bytes(run, settings->database);
     int64_t free_bytes = files_free_bytes(run, path);
     if (free_bytes < 0 && run->definition.assume_free_mib >= 0)
         free_bytes = run->definition.assume_free_mib * MIB;
@@ -94,12 +98,12 @@ static int check_folder(struct run *run, const struct backup_settings *settings,
                        "no view of the server shows the free space of %s; say it in "
                        "assume_free_mib",
                        path);
-    if (run->plan.database_bytes < 0)
+    if (bytes < 0)
         return err_set(err, ERR_REFUSED, 0,
                        "the size of the database is not visible, so a backup to %s may fill the "
                        "volume; grant VIEW ANY DEFINITION",
                        path);
-    int64_t needed = needed_in(run, settings, folder, trials);
+    int64_t needed = needed_in(settings, bytes, folder, trials);
     if (needed / MIB + run->limits.min_free_disk_mib <= free_bytes / MIB)
         return 0;
     return err_set(err, ERR_REFUSED, 0,
@@ -138,21 +142,18 @@ int preflight_deletion(struct run *run, const char *folder, struct err *err)
     return rc;
 }
 
-int preflight_budget(struct run *run, int64_t reading_trials, int64_t writing_trials,
-                     struct err *err)
+int preflight_budget(struct run *run, int64_t read_bytes, int64_t written_bytes, struct err *err)
 {
-    static const char *const names[] = {"read_mib", "written_mib"};
-    const int64_t limits[] = {run->limits.read_mib, run->limits.written_mib};
-    const int64_t trials[] = {reading_trials, writing_trials};
-    if (run->plan.database_bytes < 0)
-        return 0; /* counted while it runs */
-    for (size_t i = 0; i < 2; i++) {
-        int64_t needed = run->plan.database_bytes / MIB * trials[i];
-        if (needed > limits[i])
+    const struct {
+        const char *name;
+        int64_t limit_mib, bytes;
+    } budgets[] = {{"read_mib", run->limits.read_mib, read_bytes},
+                   {"written_mib", run->limits.written_mib, written_bytes}};
+    for (size_t i = 0; i < JSON_COUNT(budgets); i++)
+        if (budgets[i].bytes / MIB > budgets[i].limit_mib)
             return err_set(err, ERR_REFUSED, 0,
-                           "%" PRId64 " trials of a database of %" PRId64 " MiB may need %" PRId64
+                           "all trials together may need %" PRId64
                            " MiB, and the limit %s is %" PRId64,
-                           trials[i], run->plan.database_bytes / MIB, needed, names[i], limits[i]);
-    }
+                           budgets[i].bytes / MIB, budgets[i].name, budgets[i].limit_mib);
     return 0;
 }

@@ -4,8 +4,11 @@
 #include "jobs/run.h"
 
 /* The server can be measured at all, and the database can be backed up: it exists, is online, is
- * no snapshot. Fills run->plan.database_bytes and chain. ERR_REFUSED or ERR_SQL. */
+ * no snapshot. Adds it to run->plan.databases. ERR_REFUSED or ERR_SQL. */
 MUST_CHECK int preflight_database(struct run *run, const char *database, struct err *err);
+
+/* Upper bound of what one full backup of the database reads; -1 unknown. */
+int64_t preflight_bytes(const struct run *run, const char *database);
 
 /* Room for `trials` backups at once on every volume of the settings' folders, with
  * limits.min_free_disk_mib left over. NUL needs none. ERR_REFUSED names volume and sizes. */
@@ -16,6 +19,13 @@ MUST_CHECK int preflight_space(struct run *run, const struct backup_settings *se
  * run->plan.deletes. Fails only when the run cannot go on. */
 MUST_CHECK int preflight_deletion(struct run *run, const char *folder, struct err *err);
 
-/* The plan's steps against limits.read_mib and written_mib, when the size is known. */
-MUST_CHECK int preflight_budget(struct run *run, int64_t reading_trials, int64_t writing_trials,
+/* What all trials together may read and write, against limits.read_mib and written_mib. */
+MUST_CHECK int preflight_budget(struct run *run, int64_t read_bytes, int64_t written_bytes,
                                 struct err *err);
+
+/* For kinds whose every arm is a backup (backup_settings_read), when all arms, steps and databases
+ * stand in run->plan: the budget, whether files can be deleted again in each folder, and room for
+ * them: for one trial where they can, for all of a target's trials where not. targets: the array
+ * arms name; extra: one more target for the reserved trials, or NULL. */
+MUST_CHECK int preflight_backups(struct run *run, const cJSON *targets, const cJSON *extra,
+                                 struct err *err);

@@ -15,11 +15,12 @@
 
 static struct plan sample(int arms, int64_t repetitions)
 {
-    struct plan plan = {.reserved = 12,
-                        .authenticated = true,
-                        .database_bytes = 9007199254740991,
-                        .deletes = true,
-                        .chain = jobs_kit_json("{'differential_base_lsn':'42'}")};
+    struct plan plan = {.reserved = 12, .authenticated = true, .deletes = true};
+    struct plan_database *sales = plan_add_database(&plan, "Sales");
+    sales->bytes = 9007199254740991;
+    sales->chain = jobs_kit_json("{'differential_base_lsn':'42'}");
+    assert_ptr_equal(plan_add_database(&plan, "Sales"), sales); /* it is there already */
+    plan_add_database(&plan, "\xE8\xB3\x87\xE6\x96\x99")->bytes = -1;
     plan.facts.major = 16;
     plan.facts.version = mem_copy("16.0.4100.1");
     plan.facts.cpu_count = -1;

@@ -34,45 +34,9 @@ static int check_server(struct run *run, const struct sweep *sweep, struct err *
     return 0;
 }
 
-/* Files are only written where they can be deleted again, or where all of them have room. */
-static int check_target(struct run *run, const cJSON *target, int64_t trials, struct err *err)
-{
-    struct backup_settings settings;
-    cJSON *probe = cJSON_CreateObject();
-    cJSON_AddItemToObject(probe, "target", cJSON_Duplicate(json_member(target, "name"), false));
-    cJSON_AddStringToObject(probe, "database", "");
-    cJSON *list = cJSON_CreateArray();
-    cJSON_AddItemToArray(list, cJSON_Duplicate(target, true));
-    int rc = 0;
-    if (!backup_settings_read(probe, list, NULL, &settings))
-        rc = err_set(err, ERR_STORE, 0, "a target of the stored definition cannot be read");
-    for (size_t i = 0; rc == 0 && i < settings.folder_count && !backup_is_nul(&settings); i++)
-        rc = preflight_deletion(run, settings.folders[i], err);
-    if (rc == 0)
-        rc = preflight_space(run, &settings, run->plan.deletes ? 1 : trials, err);
-    cJSON_Delete(list);
-    cJSON_Delete(probe);
-    return rc;
-}
-
 static int64_t rounds_of(const struct run *run)
 {
     return run->definition.design.repetitions + run->definition.design.warmups;
-}
-
-/* Trials that write files, of all planned ones. */
-static int64_t writing_trials(const struct run *run, const struct sweep *sweep)
-{
-    int64_t count = 0;
-    struct backup_settings settings;
-    for (size_t i = 0; i < run->plan.step_count; i++)
-        if (settings_of(sweep, &run->plan.arms[run->plan.steps[i].arm], &settings))
-            count += !backup_is_nul(&settings);
-    const cJSON *paths = json_member(sweep->confirm_on, "paths");
-    const cJSON *first = cJSON_GetArrayItem(paths, 0);
-    if (cJSON_IsString(first) && strcmp(first->valuestring, "NUL") != 0)
-        count += (int64_t)run->plan.reserved;
-    return count;
 }
 
 static int plan_sweep(struct run *run, struct err *err)
@@ -84,14 +48,7 @@ static int plan_sweep(struct run *run, struct err *err)
     plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
     if (sweep.confirm_on)
         run->plan.reserved = (size_t)(2 * rounds_of(run));
-    int64_t writing = writing_trials(run, &sweep);
-    int64_t reading = (int64_t)(run->plan.step_count + run->plan.reserved);
-    if (preflight_budget(run, reading, writing, err) < 0)
-        return -1;
-    const cJSON *target;
-    cJSON_ArrayForEach(target,
-                       sweep.targets) if (check_target(run, target, writing, err) < 0) return -1;
-    return sweep.confirm_on ? check_target(run, sweep.confirm_on, writing, err) : 0;
+    return preflight_backups(run, sweep.targets, sweep.confirm_on, err);
 }
 
 static int trial_of_sweep(struct run *run, const struct design_step *step, struct trial *trial,
