@@ -190,13 +190,14 @@ static int64_t recorded_bytes(struct run *run, const struct backup_settings *set
     return bytes;
 }
 
-static int execute(struct run *run, const char *statement, struct trial *trial, struct err *err)
+static int execute(struct run *run, const char *database, const char *statement,
+                   struct trial *trial, struct err *err)
 {
     struct listener listener = {.run = run};
     struct probe_sample before;
     struct probe_sample after;
     struct err why = {0};
-    probe_take(&run->probe, run_session(run), &before);
+    probe_take(&run->probe, run_session(run), database, &before);
     atomic_store(&run->measuring, true);
     int rc = run_go_on(run, err);
     if (rc < 0) {
@@ -217,8 +218,8 @@ static int execute(struct run *run, const char *statement, struct trial *trial, 
              "BACKUP ended without its success message (3014)");
     else
         trial->status = TRIAL_OK;
-    probe_take(&run->probe, run_session(run), &after);
-    probe_judge(&before, &after, trial);
+    probe_take(&run->probe, run_session(run), database, &after);
+    probe_judge(&run->probe, &before, &after, trial);
     probe_sample_fini(&before);
     probe_sample_fini(&after);
     return rc;
@@ -234,7 +235,7 @@ int backup_trial(struct run *run, const struct backup_settings *settings, struct
     if (rc == 0)
         rc = reserve_files(run, settings, paths, err);
     if (rc == 0)
-        rc = execute(run, buf_text(&statement), trial, err);
+        rc = execute(run, settings->database, buf_text(&statement), trial, err);
     if (rc == 0 && trial->status != TRIAL_FAILED) {
         run->bytes_read += trial->bytes > 0 ? trial->bytes : 0;
         trial->file_bytes = backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);

@@ -1,24 +1,42 @@
 #pragma once
 /* What is sampled around a trial, always as the difference of two samples and never by clearing
- * anything on the server: CPU of the server's process, waits of our session, foreign work,
- * restarts. What a server lacks or does not permit is learned once and then left out.
- * One worker's. */
+ * anything on the server: CPU of the server's process, waits (of our session from 2016 on, else of
+ * the instance), reads of each database file, foreign work, restarts. What a server lacks or does
+ * not permit is learned once and then left out. One worker's. */
 #include "jobs/measure/trial.h"
 #include "server/mssql.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum probe_query { PROBE_CPU, PROBE_STARTED, PROBE_WAITS, PROBE_FOREIGN, PROBE_QUERY_COUNT };
+enum probe_query {
+    PROBE_CPU,
+    PROBE_STARTED,
+    PROBE_WAITS,          /* of our session */
+    PROBE_INSTANCE_WAITS, /* of everybody, where the session's cannot be had */
+    PROBE_FOREIGN,
+    PROBE_READS,       /* per file of one database, with its volume */
+    PROBE_READS_PLAIN, /* the same without */
+    PROBE_QUERY_COUNT
+};
 
 struct probe {
     bool absent[PROBE_QUERY_COUNT]; /* asked once and refused */
+    const char *const *always;      /* wait types shown also when they are 0; NULL-terminated list
+                                       of the kind's, or NULL */
 };
 
 struct probe_wait {
     char type[64];
     int64_t ms;
     int64_t count;
+};
+
+struct probe_file {
+    char name[132];   /* logical */
+    char volume[264]; /* "" unknown */
+    int64_t bytes;
+    int64_t stall_ms;
 };
 
 struct probe_sample {
@@ -28,6 +46,9 @@ struct probe_sample {
     char foreign[64];  /* somebody else's BACKUP, RESTORE or DBCC running now; "" none */
     struct probe_wait *waits;
     size_t wait_count;
+    bool instance_waits; /* they are everybody's, not our session's */
+    struct probe_file *files;
+    size_t file_count;
 };
 
 void probe_fini(struct probe *probe);
@@ -35,15 +56,17 @@ void probe_fini(struct probe *probe);
 /* The text of each query, for plans: a run sends no other. */
 const char *probe_text(enum probe_query query);
 
-/* Samples now; never fails: what cannot be had stays unknown. */
-void probe_take(struct probe *probe, struct mssql *session, struct probe_sample *out);
+/* Samples now; never fails: what cannot be had stays unknown. database: whose files' reads are
+ * sampled, or NULL. */
+void probe_take(struct probe *probe, struct mssql *session, const char *database,
+                struct probe_sample *out);
 void probe_sample_fini(struct probe_sample *sample);
 
-/* Fills cpu_s, cpu_count and waits of the trial from two samples; a counter that went backwards
- * leaves its figure unknown. A restart or foreign work makes an ok trial contaminated, with a
- * note that says which. */
-void probe_judge(const struct probe_sample *before, const struct probe_sample *after,
-                 struct trial *trial);
+/* Fills cpu_s, cpu_count, waits and reads_by_file of the trial from two samples; a counter that
+ * went backwards leaves its figure unknown. A restart or foreign work makes an ok trial
+ * contaminated, with a note that says which. */
+void probe_judge(const struct probe *probe, const struct probe_sample *before,
+                 const struct probe_sample *after, struct trial *trial);
 
 /* The LSNs that must not move: {"differential_base_lsn", "last_log_backup_lsn"}, each absent when
  * it cannot be read. The caller frees it. */

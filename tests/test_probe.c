@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+static const struct probe plain; /* nothing always shown */
+
 static struct probe_sample sample(int64_t cpu_ms, const char *started, const char *foreign)
 {
     struct probe_sample made = {.cpu_ms = cpu_ms, .cpu_count = 8};
@@ -45,7 +47,7 @@ static void measures_the_difference_of_two_samples(void **state)
     add_wait(&after, "IDLE", 50, 5);
     struct trial trial = trial_new(1, 1, 0, false);
     trial.status = TRIAL_OK;
-    probe_judge(&before, &after, &trial);
+    probe_judge(&plain, &before, &after, &trial);
     assert_true(trial.cpu_s == 2.5);
     assert_int_equal(trial.cpu_count, 8);
     assert_int_equal(trial.status, TRIAL_OK);
@@ -68,7 +70,7 @@ static void leaves_unknown_what_went_backwards(void **state)
     add_wait(&after, "NEW", 20, 1);
     struct trial trial = trial_new(1, 1, 0, false);
     trial.status = TRIAL_OK;
-    probe_judge(&before, &after, &trial);
+    probe_judge(&plain, &before, &after, &trial);
     assert_true(isnan(trial.cpu_s));
     assert_int_equal(cJSON_GetArraySize(trial.waits), 0);
     assert_int_equal(trial.status, TRIAL_OK);
@@ -101,7 +103,7 @@ static void contaminates_a_trial_that_was_not_alone(void **state)
         struct probe_sample after = sample(2, cases[i].started_after, cases[i].foreign_after);
         struct trial trial = trial_new(1, 1, 0, false);
         trial.status = cases[i].status;
-        probe_judge(&before, &after, &trial);
+        probe_judge(&plain, &before, &after, &trial);
         assert_int_equal(trial.status, cases[i].wanted);
         char *notes = trial.notes ? json_print(trial.notes) : mem_copy("");
         if (cases[i].note)
@@ -119,9 +121,9 @@ static void contaminates_a_trial_that_was_not_alone(void **state)
 static void leaves_unknown_what_the_server_refuses(void **state)
 {
     (void)state;
-    struct probe probe = {.absent = {true, true, true, true}};
+    struct probe probe = {.absent = {true, true, true, true, true, true, true}};
     struct probe_sample made;
-    probe_take(&probe, NULL, &made);
+    probe_take(&probe, NULL, "Sales", &made);
     assert_int_equal(made.cpu_ms, -1);
     assert_int_equal(made.cpu_count, -1);
     assert_string_equal(made.started, "");
@@ -129,7 +131,7 @@ static void leaves_unknown_what_the_server_refuses(void **state)
     assert_int_equal(made.wait_count, 0);
     struct trial trial = trial_new(1, 1, 0, false);
     trial.status = TRIAL_OK;
-    probe_judge(&made, &made, &trial);
+    probe_judge(&probe, &made, &made, &trial);
     assert_int_equal(trial.status, TRIAL_OK);
     assert_true(isnan(trial.cpu_s));
     trial_fini(&trial);
