@@ -45,9 +45,11 @@ bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJS
     if (!out->compression)
         out->compression = "off";
     const cJSON *path;
-    cJSON_ArrayForEach(path, json_member(target, "paths")) if (cJSON_IsString(path) &&
-                                                               out->folder_count < LIMIT_STRIPES)
-        out->folders[out->folder_count++] = path->valuestring;
+    cJSON_ArrayForEach(path, json_member(target, "paths"))
+    {
+        if (cJSON_IsString(path) && out->folder_count < LIMIT_STRIPES)
+            out->folders[out->folder_count++] = path->valuestring;
+    }
     return out->database && out->folder_count > 0;
 }
 
