@@ -182,12 +182,13 @@ static int run_step(struct run *run, const struct design_step *step, struct err 
     return 0;
 }
 
-/* What progress shows: everything done, to come, or kept for a confirmation. */
+/* What progress shows: everything done, to come, or kept for a confirmation. A step that was given
+ * up, or left out, is none of these. */
 static int64_t planned_trials(const struct run *run, const bool *settled)
 {
-    int64_t count = (int64_t)run->plan.reserved;
+    int64_t count = run->row.trials_done + (int64_t)run->plan.reserved;
     for (size_t i = 0; i < run->plan.step_count; i++)
-        count += settled[i] || !is_left_out(run, run->plan.steps[i].arm);
+        count += !settled[i] && !is_left_out(run, run->plan.steps[i].arm);
     return count;
 }
 
@@ -203,7 +204,6 @@ static int run_steps(struct run *run, struct err *err)
         rc = run_step(run, step, err);
         settled[i] = rc == 0;
     }
-    run->row.trials_planned = planned_trials(run, settled);
     free(settled);
     return rc;
 }
@@ -221,6 +221,9 @@ static int run_all(struct run *run, struct err *err)
         analysis_make(&bundle, &analysis);
         added = kind->extend ? kind->extend(run, &bundle, &analysis, err) : 0;
         analysis_fini(&analysis);
+        bool *settled = settled_steps(run);
+        run->row.trials_planned = planned_trials(run, settled);
+        free(settled);
         if (added < 0 || progress_store_plan(run, err) < 0)
             return -1;
     } while (added > 0);

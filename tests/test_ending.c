@@ -348,14 +348,14 @@ static int intent_work(struct db *db, void *arg, struct err *err)
 
 static void add_intent(struct jobs_place *place, const char *job, const char *state)
 {
-    struct intent_row row = {
-        .id = mem_format("0193a1b2-0000-7000-8000-00000000000%zu", strlen(state) % 10),
-        .job = mem_copy(job),
-        .instance = mem_copy("a"),
-        .action = mem_copy("file"),
-        .object = mem_copy("/backup/sweetspot_x_1_1.bak"),
-        .state = mem_copy(state),
-        .detail = mem_copy("it is in use")};
+    char id[IDS_TEXT_SIZE];
+    struct intent_row row = {.id = mem_copy(ids_new(id)),
+                             .job = mem_copy(job),
+                             .instance = mem_copy("a"),
+                             .action = mem_copy("file"),
+                             .object = mem_copy("/backup/sweetspot_x_1_1.bak"),
+                             .state = mem_copy(state),
+                             .detail = mem_copy("it is in use")};
     jobs_place_write(place, intent_work, &row);
     intent_row_fini(&row);
 }
