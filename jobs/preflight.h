@@ -12,8 +12,8 @@ MUST_CHECK int preflight_database(struct run *run, const char *database, struct 
 MUST_CHECK int preflight_space(struct run *run, const struct backup_settings *settings,
                                int64_t trials, struct err *err);
 
-/* Tries on one small file in a folder whether the server deletes our files; sets
- * run->plan.deletes. Fails only when the run cannot go on. */
+/* Tries on one small file in a folder whether the server deletes our files; clears
+ * run->plan.deletes when it does not. Fails only when the run cannot go on. */
 MUST_CHECK int preflight_deletion(struct run *run, const char *folder, struct err *err);
 
 /* The plan's steps against limits.read_mib and written_mib, when the size is known. */

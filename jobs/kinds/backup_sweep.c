@@ -34,25 +34,58 @@ static int check_server(struct run *run, const struct sweep *sweep, struct err *
     return 0;
 }
 
-/* Files are only written where they can be deleted again, or where all of them have room. */
-static int check_target(struct run *run, const cJSON *target, int64_t trials, struct err *err)
+/* The target as a backup without any option goes there. */
+static int read_target(const cJSON *target, struct backup_settings *out, struct err *err)
 {
-    struct backup_settings settings;
-    cJSON *probe = cJSON_CreateObject();
-    cJSON_AddItemToObject(probe, "target", cJSON_Duplicate(json_member(target, "name"), false));
-    cJSON_AddStringToObject(probe, "database", "");
-    cJSON *list = cJSON_CreateArray();
-    cJSON_AddItemToArray(list, cJSON_Duplicate(target, true));
+    cJSON *settings = cJSON_CreateObject();
+    cJSON_AddItemToObject(settings, "target", cJSON_Duplicate(json_member(target, "name"), false));
+    cJSON_AddStringToObject(settings, "database", "");
     int rc = 0;
-    if (!backup_settings_read(probe, list, NULL, &settings))
+    if (!backup_settings_read(settings, NULL, target, out))
         rc = err_set(err, ERR_STORE, 0, "a target of the stored definition cannot be read");
+    out->database = NULL; /* it goes with settings, and nobody asks */
+    cJSON_Delete(settings);
+    return rc;
+}
+
+static int check_deletion(struct run *run, const cJSON *target, struct err *err)
+{
+    struct backup_settings settings = {0};
+    int rc = read_target(target, &settings, err);
     for (size_t i = 0; rc == 0 && i < settings.folder_count && !backup_is_nul(&settings); i++)
         rc = preflight_deletion(run, settings.folders[i], err);
-    if (rc == 0)
-        rc = preflight_space(run, &settings, run->plan.deletes ? 1 : trials, err);
-    cJSON_Delete(list);
-    cJSON_Delete(probe);
     return rc;
+}
+
+static int check_space(struct run *run, const cJSON *target, int64_t trials, struct err *err)
+{
+    struct backup_settings settings = {0};
+    if (read_target(target, &settings, err) < 0)
+        return -1;
+    return preflight_space(run, &settings, run->plan.deletes ? 1 : trials, err);
+}
+
+/* Files are only written where they can be deleted again, or where all of them have room. All
+ * folders are tried before any room is judged: one that keeps its files fills its volume for all.
+ */
+static int check_targets(struct run *run, const struct sweep *sweep, int64_t trials,
+                         struct err *err)
+{
+    const cJSON *target;
+    run->plan.deletes = true;
+    cJSON_ArrayForEach(target, sweep->targets)
+    {
+        if (check_deletion(run, target, err) < 0)
+            return -1;
+    }
+    if (sweep->confirm_on && check_deletion(run, sweep->confirm_on, err) < 0)
+        return -1;
+    cJSON_ArrayForEach(target, sweep->targets)
+    {
+        if (check_space(run, target, trials, err) < 0)
+            return -1;
+    }
+    return sweep->confirm_on ? check_space(run, sweep->confirm_on, trials, err) : 0;
 }
 
 static int64_t rounds_of(const struct run *run)
@@ -88,10 +121,7 @@ static int plan_sweep(struct run *run, struct err *err)
     int64_t reading = (int64_t)(run->plan.step_count + run->plan.reserved);
     if (preflight_budget(run, reading, writing, err) < 0)
         return -1;
-    const cJSON *target;
-    cJSON_ArrayForEach(target,
-                       sweep.targets) if (check_target(run, target, writing, err) < 0) return -1;
-    return sweep.confirm_on ? check_target(run, sweep.confirm_on, writing, err) : 0;
+    return check_targets(run, &sweep, writing, err);
 }
 
 static int trial_of_sweep(struct run *run, const struct design_step *step, struct trial *trial,
