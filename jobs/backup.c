@@ -45,9 +45,11 @@ bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJS
     if (!out->compression)
         out->compression = "off";
     const cJSON *path;
-    cJSON_ArrayForEach(path, json_member(target, "paths")) if (cJSON_IsString(path) &&
-                                                               out->folder_count < LIMIT_STRIPES)
-        out->folders[out->folder_count++] = path->valuestring;
+    cJSON_ArrayForEach(path, json_member(target, "paths"))
+    {
+        if (cJSON_IsString(path) && out->folder_count < LIMIT_STRIPES)
+            out->folders[out->folder_count++] = path->valuestring;
+    }
     return out->database && out->folder_count > 0;
 }
 
@@ -198,10 +200,8 @@ static int execute(struct run *run, const char *database, const char *statement,
     struct probe_sample after;
     struct err why = {0};
     probe_take(&run->probe, run_session(run), database, &before);
-    atomic_store(&run->measuring, true);
     int rc = run_go_on(run, err);
     if (rc < 0) {
-        atomic_store(&run->measuring, false);
         probe_sample_fini(&before);
         return -1;
     }
@@ -209,7 +209,6 @@ static int execute(struct run *run, const char *database, const char *statement,
     int64_t start_ns = clock_mono_ns();
     rc = mssql_execute(run_session(run), statement, on_message, &listener, &why);
     trial->elapsed_s = (double)(clock_mono_ns() - start_ns) / 1e9;
-    atomic_store(&run->measuring, false);
     read_messages(&listener.messages, trial);
     if (rc < 0)
         rc = judge_failure(trial, &listener.messages, &why, err);

@@ -164,12 +164,13 @@ static void store_ending(struct ending *ending)
     struct err err = {0};
     for (int i = 0; i < STORE_TRIES; i++) {
         if (store_write(run->parts->store, ending_work, ending, &err) == 0) {
+            run->settled = true;
             log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
             return;
         }
         log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s", log_quote(err.msg));
-        if (atomic_load(&run->stop) == RUN_SHUTDOWN || run_pause(run, 1000, &err) < 0)
-            return;
+        if (run_rest(run, 1000))
+            return; /* taken up at the next start */
     }
 }
 
@@ -194,18 +195,25 @@ static const char *step_of(const struct run *run)
     return run->plan.arm_count == 0 || run->trial_count == 0 ? "preflight" : "trial";
 }
 
-/* Removes what is still there and says what could not be; cJSON array or NULL. */
-static cJSON *clean_up(struct run *run)
+/* What is not cleaned up, as stored; cJSON array or NULL. */
+static cJSON *look_behind(struct run *run)
 {
     struct err err = {0};
     const char *cleanup = "pending";
     cJSON *left = NULL;
-    if (journal_undo(run, &err) < 0)
-        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     if (journal_state(run, &cleanup, &left, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "journal_unreadable", "error=%s", log_quote(err.msg));
     mem_replace(&run->row.cleanup, cleanup);
     return left;
+}
+
+/* Removes what is still there and says what could not be; cJSON array or NULL. */
+static cJSON *clean_up(struct run *run)
+{
+    struct err err = {0};
+    if (journal_undo(run, &err) < 0)
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
+    return look_behind(run);
 }
 
 static void finish(struct run *run, enum job_state state, cJSON *report, cJSON *left,
@@ -269,8 +277,11 @@ static void go_back(struct run *run, enum job_state state, const char *reason, b
                             .reason = reason,
                             .unreachable = unreachable,
                             .now_ms = clock_wall_ms()};
-    cJSON *left = unreachable ? NULL : clean_up(run);
+    bool is_away = reason && strcmp(reason, "unreachable") == 0;
+    cJSON *left = is_away ? look_behind(run) : clean_up(run);
     cJSON_Delete(left);
+    if (!is_away) /* an earlier failure to connect is over */
+        mem_replace(&run->row.error, NULL);
     job_move(&run->row, state, reason, ending.now_ms);
     store_ending(&ending);
 }
@@ -279,9 +290,13 @@ static void go_back(struct run *run, enum job_state state, const char *reason, b
 static void wait_for_instance(struct run *run, const struct err *err)
 {
     int64_t now = clock_wall_ms();
-    if (run->row.unreachable_since == 0)
-        run->row.unreachable_since = now;
     int64_t limit_ms = run->parts->config->unreachable_minutes * 60000;
+    /* A try that comes long after it was due was kept back by something else (a window, a daemon
+     * that was down): the time since then says nothing about the instance. */
+    if (run->row.unreachable_since == 0 || now - run->row.retry_at > limit_ms) {
+        run->row.unreachable_since = now;
+        run->row.attempts = 0;
+    }
     if (now - run->row.unreachable_since >= limit_ms) {
         end_early(run, JOB_FAILED, err, NULL);
         return;
@@ -316,6 +331,7 @@ static void settle_stopped(struct run *run, enum run_stop why, const struct err 
 
 void ending_settle(struct run *run, int rc, struct err *err)
 {
+    (void)run_keep_undisturbed(run, true); /* nothing measures any more */
     enum run_stop why = (enum run_stop)atomic_load(&run->stop);
     if (rc == 0) {
         mem_replace(&run->row.error, NULL);
@@ -331,7 +347,7 @@ void ending_settle(struct run *run, int rc, struct err *err)
         struct err stopped = {0};
         (void)(run_go_on(run, &stopped) < 0);
         settle_stopped(run, why, &stopped);
-    } else if (err->code == ERR_UNREACHABLE) {
+    } else if (err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT) {
         wait_for_instance(run, err);
     } else if (err->code == ERR_SQL && message_is_refusal(err->detail)) {
         end_early(run, JOB_FAILED, err, err->msg);

@@ -39,13 +39,14 @@ static void delete_by_files(struct run *run, const char *path, struct err *err)
                        err) < 0);
 }
 
-/* By xp_delete_file with type 0 and one full path: skips what is no whole backup, silently. */
+/* By xp_delete_file with type 0 and one full path: skips what is no whole backup, silently. As a
+ * query, which is given up when the server falls silent: nothing cancels a clean-up. */
 static void delete_by_file(struct run *run, const char *path, struct err *err)
 {
     struct buf batch = {0};
     buf_add(&batch, "EXECUTE master.dbo.xp_delete_file 0, ");
     if (tsql_add_text(&batch, path))
-        (void)(mssql_execute(run_session(run), buf_text(&batch), NULL, NULL, err) < 0);
+        (void)(mssql_query(run_session(run), buf_text(&batch), NULL, 0, NULL, err) < 0);
     buf_fini(&batch);
 }
 

@@ -175,7 +175,10 @@ static void check_windows(const cJSON *windows, struct json_faults *faults)
     }
     size_t index = 0;
     const cJSON *window;
-    cJSON_ArrayForEach(window, windows) check_window(window, index++, faults);
+    cJSON_ArrayForEach(window, windows)
+    {
+        check_window(window, index++, faults);
+    }
 }
 
 /* What server/mssql takes as a host, and no "HOST:PORT": an IPv6 address has more than one colon.

@@ -43,32 +43,28 @@ static void end_overdue(struct jobs *jobs)
         notify_wake(jobs->notify);
 }
 
-/* Waits for a wake or the next tick; true when it was woken, false for a tick. */
-static bool wait_for_work(struct jobs *jobs, bool *out_ending)
+/* Waits for a wake, or until the next tick is due. False when the threads must end. */
+static bool wait_for_work(struct jobs *jobs, int64_t tick_at_ns)
 {
-    int64_t until = clock_mono_ns() + TICK_NS;
     lock_take(&jobs->lock);
-    while (!jobs->woken && !jobs->ending && clock_mono_ns() < until)
-        wait_until(&jobs->wake, &jobs->lock, until);
-    bool woken = jobs->woken;
+    while (!jobs->woken && !jobs->ending && clock_mono_ns() < tick_at_ns)
+        wait_until(&jobs->wake, &jobs->lock, tick_at_ns);
     jobs->woken = false;
-    *out_ending = jobs->ending;
+    bool ending = jobs->ending;
     lock_drop(&jobs->lock);
-    return woken;
+    return !ending;
 }
 
 static void *clock_thread(void *arg)
 {
     struct jobs *jobs = arg;
-    bool ending = false;
+    int64_t tick_at_ns = clock_mono_ns() + TICK_NS;
     hand_out(jobs);
-    while (!ending) {
-        bool woken = wait_for_work(jobs, &ending);
-        if (ending)
-            break;
-        if (!woken) {
+    while (wait_for_work(jobs, tick_at_ns)) {
+        if (clock_mono_ns() >= tick_at_ns) { /* also when wakes never let it sleep */
             end_overdue(jobs);
             pool_tick(jobs->pool, clock_wall_ms(), clock_mono_ns());
+            tick_at_ns = clock_mono_ns() + TICK_NS;
         }
         hand_out(jobs);
     }
@@ -77,11 +73,11 @@ static void *clock_thread(void *arg)
 
 /* --- start and stop ------------------------------------------------------------------------ */
 
-static void on_free(void *ctx, const char *id)
+static void on_free(void *ctx, const char *id, bool ended)
 {
     struct jobs *jobs = ctx;
-    watchers_tell(jobs->watchers, id);
-    notify_wake(jobs->notify);
+    if (ended)
+        watchers_tell(jobs->watchers, id);
     jobs_wake(jobs);
 }
 
@@ -145,6 +141,7 @@ void jobs_wake(struct jobs *jobs)
     jobs->woken = true;
     wait_wake_all(&jobs->wake);
     lock_drop(&jobs->lock);
+    notify_wake(jobs->notify);
 }
 
 /* --- the rest of the face ------------------------------------------------------------------ */

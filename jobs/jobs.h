@@ -33,8 +33,8 @@ void jobs_drain(struct jobs *jobs);
 /* Drains, then frees. Accepts NULL. */
 void jobs_stop(struct jobs *jobs);
 
-/* Something may have become runnable (a job, an instance that is no longer held). Call it after
- * the commit. Cheap. */
+/* Something may have become runnable (a job, an instance that is no longer held) or deliverable (an
+ * event, a webhook with a better URL). Call it after the commit. Cheap. */
 void jobs_wake(struct jobs *jobs);
 
 /* --- submitting ---------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ static int files_work(struct db *db, void *arg, struct err *err)
 int journal_files(struct run *run, const char *const *paths, size_t count, struct err *err)
 {
     struct files_work work = {&run->row, paths, count};
+    mem_replace(&run->row.cleanup, "pending"); /* shown with the next progress */
     return store_write(run->parts->store, files_work, &work, err);
 }
 
@@ -87,12 +88,15 @@ static int undo_one(struct run *run, const struct intent_row *row, struct err *e
 int journal_undo(struct run *run, struct err *err)
 {
     struct list_work work = {.job = run->row.id, .state = "open"};
+    /* a cancelled look would be taken for a file that cannot be deleted */
+    bool undisturbed = run_keep_undisturbed(run, true);
     int rc = store_read(run->parts->store, list_work, &work, err);
     if (rc == 0 && work.count > 0)
         rc = run_connect(run, err);
     for (size_t i = 0; i < work.count && rc == 0; i++)
         rc = undo_one(run, &work.rows[i], err);
     list_fini(&work);
+    (void)run_keep_undisturbed(run, undisturbed); /* as it was */
     return rc;
 }
 

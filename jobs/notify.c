@@ -13,6 +13,7 @@
 
 #define DUE_BATCH 16
 #define IDLE_NS ((int64_t)60 * 1000000000)
+#define STORE_PAUSE_MS 5000
 #define RETRY_AFTER_LONGEST_S 86400 /* a receiver that asks for a year is not obeyed */
 
 /* Pauses before the second, third … try; after the last one it is dead. */
@@ -129,57 +130,64 @@ static bool is_delivered(const struct egress_answer *answer)
     return answer->status >= 200 && answer->status < 300;
 }
 
-static bool may_be_retried(const struct err *err, int rc, const struct egress_answer *answer)
+static bool may_be_retried(const struct notify_try *done)
 {
-    if (rc < 0)
-        return err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT || err->code == ERR_STORE ||
-               err->code == ERR_SYSTEM;
-    long status = answer->status;
+    if (done->rc < 0)
+        return done->err.code == ERR_UNREACHABLE || done->err.code == ERR_TIMEOUT ||
+               done->err.code == ERR_STORE || done->err.code == ERR_SYSTEM;
+    long status = done->answer.status;
     return status >= 500 || status == 408 || status == 409 || status == 425 || status == 429;
 }
 
-/* What becomes of the row after a try. */
-static void settle(struct delivery_row *row, int rc, const struct err *err,
-                   const struct egress_answer *answer, bool *out_disable)
+/* Milliseconds until the next try. */
+static int64_t pause_after(const struct notify_try *done, int64_t tries)
 {
-    int64_t tries = ++row->attempts;
-    row->last_status = rc == 0 ? answer->status : 0;
-    *out_disable = rc == 0 && answer->status == 410;
-    if (rc == 0 && is_delivered(answer)) {
-        mem_replace(&row->state, "delivered");
-        mem_replace(&row->last_error, NULL);
-        return;
-    }
-    char *said = mem_format("the receiver answered %ld", answer->status);
-    mem_replace(&row->last_error, rc < 0 ? err->msg : said);
-    free(said);
-    if (!may_be_retried(err, rc, answer) || tries > (int64_t)JSON_COUNT(pauses_ms)) {
-        mem_replace(&row->state, "dead");
-        return;
-    }
     int64_t pause = pauses_ms[tries - 1];
-    if (rc == 0 && answer->retry_after_s > 0) {
-        int64_t asked = answer->retry_after_s < RETRY_AFTER_LONGEST_S ? answer->retry_after_s
-                                                                      : RETRY_AFTER_LONGEST_S;
-        if (asked * 1000 > pause)
-            pause = asked * 1000;
-    }
-    row->next_at = clock_wall_ms() + pause;
+    if (done->rc < 0 || done->answer.retry_after_s <= 0)
+        return pause;
+    int64_t asked_s = done->answer.retry_after_s < RETRY_AFTER_LONGEST_S
+                          ? done->answer.retry_after_s
+                          : RETRY_AFTER_LONGEST_S;
+    return asked_s * 1000 > pause ? asked_s * 1000 : pause;
 }
 
-static void deliver(struct notify *notify, struct delivery_row *row)
+bool notify_settle(struct delivery_row *row, const struct notify_try *done)
+{
+    int64_t tries = ++row->attempts;
+    row->last_status = done->rc == 0 ? done->answer.status : 0;
+    if (done->rc == 0 && is_delivered(&done->answer)) {
+        mem_replace(&row->state, "delivered");
+        mem_replace(&row->last_error, NULL);
+        return false;
+    }
+    char *said = mem_format("the receiver answered %ld", done->answer.status);
+    mem_replace(&row->last_error, done->rc < 0 ? done->err.msg : said);
+    free(said);
+    if (may_be_retried(done) && tries <= (int64_t)JSON_COUNT(pauses_ms))
+        row->next_at = done->ended_at + pause_after(done, tries);
+    else
+        mem_replace(&row->state, "dead");
+    return done->rc == 0 && done->answer.status == 410;
+}
+
+/* False when how it went could not be stored: then the same delivery is due again. */
+static bool deliver(struct notify *notify, struct delivery_row *row)
 {
     struct err err = {0};
-    struct egress_answer answer = {.retry_after_s = -1};
-    struct update_work update = {.row = row};
-    int rc = attempt(&notify->parts, row, &answer, &err);
-    settle(row, rc, &err, &answer, &update.disable);
+    struct notify_try done = {.answer.retry_after_s = -1};
+    done.rc = attempt(&notify->parts, row, &done.answer, &done.err);
+    done.ended_at = clock_wall_ms();
+    struct update_work update = {.row = row, .disable = notify_settle(row, &done)};
+    egress_answer_fini(&done.answer);
     log_event(strcmp(row->state, "delivered") == 0 ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "delivery",
               "id=%s webhook=%s state=%s attempts=%" PRId64 " status=%" PRId64, row->id,
               row->webhook, row->state, row->attempts, row->last_status);
-    if (store_write(notify->parts.store, update_work, &update, &err) < 0)
-        log_event(LOG_LEVEL_ERROR, "delivery_not_stored", "error=%s", log_quote(err.msg));
-    egress_answer_fini(&answer);
+    if (store_write(notify->parts.store, update_work, &update, &err) == 0)
+        return true;
+    if (err.code == ERR_NOT_FOUND)
+        return true; /* its webhook was deleted meanwhile, and the delivery with it */
+    log_event(LOG_LEVEL_ERROR, "delivery_not_stored", "error=%s", log_quote(err.msg));
+    return false;
 }
 
 /* --- the thread ---------------------------------------------------------------------------- */
@@ -199,12 +207,15 @@ static int64_t deliver_due(struct notify *notify)
     struct err err = {0};
     if (store_read(notify->parts.store, due_work, &work, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "outbox_unreadable", "error=%s", log_quote(err.msg));
+    bool stored = true;
     for (size_t i = 0; i < work.count; i++) {
-        if (!is_ending(notify))
-            deliver(notify, &work.rows[i]);
+        if (stored && !is_ending(notify))
+            stored = deliver(notify, &work.rows[i]);
         delivery_row_fini(&work.rows[i]);
     }
     free(work.rows);
+    if (!stored) /* a store that fails must not make us flood the receivers */
+        return clock_wall_ms() + STORE_PAUSE_MS;
     return work.count > 0 ? work.now_ms : work.next_ms;
 }
 

@@ -9,5 +9,17 @@ struct notify;
 MUST_CHECK int notify_start(const struct jobs_parts *parts, struct notify **out, struct err *err);
 void notify_stop(struct notify *notify); /* accepts NULL */
 
+/* How one try went. */
+struct notify_try {
+    int rc;                      /* of everything up to the receiver's answer */
+    struct err err;              /* when rc is -1 */
+    struct egress_answer answer; /* when rc is 0 */
+    int64_t ended_at;            /* wall ms */
+};
+
+/* What becomes of a pending row after a try: delivered, pending until its next_at, or dead. True
+ * when the receiver is gone for good (410) and its webhook must be disabled. Pure. */
+bool notify_settle(struct delivery_row *row, const struct notify_try *done);
+
 /* Something may be due. Accepts NULL. */
 void notify_wake(struct notify *notify);

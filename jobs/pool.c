@@ -1,4 +1,5 @@
 #include "jobs/pool.h"
+#include "jobs/event.h"
 #include "jobs/runner.h"
 #include "jobs/state.h"
 #include "server/clock.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUDGE_NS 500000000 /* between two requests to stop while the pool drains */
+#define STOP_REPEAT_NS 500000000
 
 struct worker {
     struct pool *pool;
@@ -21,19 +22,21 @@ struct worker {
     bool busy;  /* from pool_give until the job is settled */
     bool given; /* row and closes_at wait to be taken */
     struct job_row row;
+    char id[40]; /* of its job while busy */
     int64_t closes_at;
-    struct run *run; /* while it runs */
-    int holders;     /* others that use run just now */
+    enum run_stop asked; /* a stop that came before there was a run */
+    struct run *run;     /* while it runs */
+    int holders;         /* others that use run just now */
 };
 
 struct pool {
     const struct jobs_parts *parts;
     pool_on_free *on_free;
     void *ctx;
-    struct lock lock; /* guards ending and the workers' members */
-    struct wait released;
+    struct lock lock;     /* guards ending, alive and the workers' members */
+    struct wait released; /* a run is not used any more, or a worker ended */
     bool ending;
-    int alive; /* workers that have not left their loop */
+    int alive; /* workers that have not ended */
     int count;
     struct worker *workers;
 };
@@ -47,7 +50,10 @@ static int fail_work(struct db *db, void *arg, struct err *err)
         return -1;
     row->version = stored.version;
     job_row_fini(&stored);
-    return store_job_update(db, row, err);
+    if (store_job_update(db, row, err) < 0 ||
+        event_write(db, EVENT_JOB_FINISHED, row, NULL, row->finished_at, err) < 0)
+        return -1;
+    return event_write(db, EVENT_JOB_FAILED, row, NULL, row->finished_at, err);
 }
 
 static void fail_unreadable(struct pool *pool, struct run *run, const struct err *why)
@@ -55,16 +61,18 @@ static void fail_unreadable(struct pool *pool, struct run *run, const struct err
     struct err err = {0};
     cJSON *error = cJSON_CreateObject();
     cJSON_AddNullToObject(error, "number");
-    cJSON_AddStringToObject(error, "message", why->msg);
+    cJSON_AddItemToObject(error, "message", json_text(why->msg));
     cJSON_AddStringToObject(error, "step", "load");
     free(run->row.error);
     run->row.error = json_print(error);
     cJSON_Delete(error);
     job_move(&run->row, JOB_FAILED, NULL, clock_wall_ms());
-    if (store_write(pool->parts->store, fail_work, &run->row, &err) < 0)
+    run->settled = store_write(pool->parts->store, fail_work, &run->row, &err) == 0;
+    if (!run->settled)
         log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s", log_quote(err.msg));
 }
 
+/* Makes the run known to the others, or (NULL) waits until none of them uses it. */
 static void publish(struct worker *worker, struct run *run)
 {
     struct pool *pool = worker->pool;
@@ -72,10 +80,12 @@ static void publish(struct worker *worker, struct run *run)
     while (!run && worker->holders > 0)
         wait_on(&pool->released, &pool->lock);
     worker->run = run;
-    bool ending = pool->ending;
+    enum run_stop asked = worker->asked;
+    if (asked == RUN_GO && pool->ending)
+        asked = RUN_SHUTDOWN;
     lock_drop(&pool->lock);
-    if (run && ending)
-        run_stop(run, RUN_SHUTDOWN);
+    if (run && asked != RUN_GO)
+        run_stop(run, asked);
 }
 
 static void carry(struct worker *worker, struct job_row *row, int64_t closes_at)
@@ -96,11 +106,12 @@ static void carry(struct worker *worker, struct job_row *row, int64_t closes_at)
     }
     char id[40];
     (void)snprintf(id, sizeof id, "%s", run->row.id);
+    bool ended = run->settled && job_is_done(&run->row);
     run_free(run);
     lock_take(&pool->lock);
     worker->busy = false;
     lock_drop(&pool->lock);
-    pool->on_free(pool->ctx, id);
+    pool->on_free(pool->ctx, id, ended);
 }
 
 static void *work(void *arg)
@@ -162,18 +173,6 @@ int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_fre
     return 0;
 }
 
-static struct worker *hold_locked(struct pool *pool, const char *id) NEEDS(pool->lock)
-{
-    for (int i = 0; i < pool->count; i++) {
-        struct worker *worker = &pool->workers[i];
-        if (worker->run && (!id || strcmp(worker->run->row.id, id) == 0)) {
-            worker->holders++;
-            return worker;
-        }
-    }
-    return NULL;
-}
-
 static void release(struct pool *pool, struct worker *worker)
 {
     lock_take(&pool->lock);
@@ -192,29 +191,27 @@ static struct run *hold_worker(struct pool *pool, struct worker *worker)
     return run;
 }
 
-/* Every run is asked to stop, again and again: a statement may begin just after the first time. */
-static void stop_all(struct pool *pool)
+static void stop_all(struct pool *pool, enum run_stop why)
 {
     for (int i = 0; i < pool->count; i++) {
         struct run *run = hold_worker(pool, &pool->workers[i]);
         if (!run)
             continue;
-        run_stop(run, RUN_SHUTDOWN);
-        run_nudge(run);
+        run_stop(run, why);
         release(pool, &pool->workers[i]);
     }
 }
 
-/* True while workers are still there. */
+/* A stop may miss a statement that only begins: it is repeated until every worker has ended. */
 static bool wait_for_workers(struct pool *pool)
 {
-    int64_t until = clock_mono_ns() + NUDGE_NS;
+    int64_t until = clock_mono_ns() + STOP_REPEAT_NS;
     lock_take(&pool->lock);
     while (pool->alive > 0 && clock_mono_ns() < until)
         wait_until(&pool->released, &pool->lock, until);
-    bool waits = pool->alive > 0;
+    bool ended = pool->alive == 0;
     lock_drop(&pool->lock);
-    return waits;
+    return ended;
 }
 
 void pool_drain(struct pool *pool)
@@ -226,13 +223,14 @@ void pool_drain(struct pool *pool)
     for (int i = 0; i < pool->count; i++)
         wait_wake_all(&pool->workers[i].wake);
     lock_drop(&pool->lock);
-    do
-        stop_all(pool);
-    while (wait_for_workers(pool));
+    do {
+        stop_all(pool, RUN_SHUTDOWN);
+    } while (!wait_for_workers(pool));
     for (int i = 0; i < pool->count; i++) {
-        if (pool->workers[i].started)
-            (void)pthread_join(pool->workers[i].thread, NULL);
-        pool->workers[i].started = false;
+        struct worker *worker = &pool->workers[i];
+        if (worker->started)
+            (void)pthread_join(worker->thread, NULL);
+        worker->started = false;
     }
 }
 
@@ -277,6 +275,8 @@ void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
         worker->given = true;
         worker->row = *row;
         worker->closes_at = closes_at;
+        worker->asked = RUN_GO;
+        (void)snprintf(worker->id, sizeof worker->id, "%s", row->id);
         *row = (struct job_row){0};
         wait_wake_one(&worker->wake);
         break;
@@ -286,26 +286,41 @@ void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
 
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why)
 {
+    bool found = false;
+    struct worker *running = NULL;
     lock_take(&pool->lock);
-    struct worker *worker = hold_locked(pool, id);
+    for (int i = 0; i < pool->count && !found; i++) {
+        struct worker *worker = &pool->workers[i];
+        found = worker->busy && strcmp(worker->id, id) == 0;
+        if (found && worker->asked == RUN_GO)
+            worker->asked = why;
+        if (found && worker->run)
+            running = worker;
+    }
+    if (running)
+        running->holders++;
     lock_drop(&pool->lock);
-    if (!worker)
-        return false;
-    run_stop(worker->run, why);
-    release(pool, worker);
+    if (!running)
+        return found;
+    run_stop(running->run, why);
+    release(pool, running);
     return true;
 }
 
 bool pool_current(struct pool *pool, const char *id, struct job_current *out)
 {
-    lock_take(&pool->lock);
-    struct worker *worker = hold_locked(pool, id);
-    lock_drop(&pool->lock);
-    if (!worker)
-        return false;
-    *out = run_get_current(worker->run);
-    release(pool, worker);
-    return true;
+    for (int i = 0; i < pool->count; i++) {
+        struct run *run = hold_worker(pool, &pool->workers[i]);
+        if (!run)
+            continue;
+        bool found = strcmp(run->row.id, id) == 0;
+        if (found)
+            *out = run_get_current(run);
+        release(pool, &pool->workers[i]);
+        if (found)
+            return true;
+    }
+    return false;
 }
 
 static enum run_stop over(const struct run *run, int64_t now_ms, int64_t mono_ns)
@@ -323,10 +338,11 @@ void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
         struct run *run = hold_worker(pool, &pool->workers[i]);
         if (!run)
             continue;
-        enum run_stop why = over(run, now_ms, mono_ns);
+        enum run_stop why = (enum run_stop)atomic_load(&run->stop);
+        if (why == RUN_GO)
+            why = over(run, now_ms, mono_ns);
         if (why != RUN_GO)
             run_stop(run, why);
-        run_nudge(run);
         release(pool, &pool->workers[i]);
     }
 }

@@ -6,8 +6,9 @@
 
 struct pool;
 
-/* on_free is called (from a worker) after a job was settled and its worker is free again. */
-typedef void pool_on_free(void *ctx, const char *id);
+/* on_free is called (from a worker) after its job was carried and it is free again; ended: the
+ * job's end is stored (else it waits, is queued again, or could not be stored). */
+typedef void pool_on_free(void *ctx, const char *id, bool ended);
 
 MUST_CHECK int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_free,
                           void *ctx, struct pool **out, struct err *err);
@@ -27,9 +28,10 @@ int pool_busy_count(struct pool *pool);
  * a free worker (only the clock thread hands out). Takes the row over. */
 void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at);
 
-/* False when the job does not run here. */
+/* False when the job was not given to a worker here. */
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why);
 bool pool_current(struct pool *pool, const char *id, struct job_current *out);
 
-/* Stops runs whose time, deadline or window is over. */
+/* Stops runs whose time, deadline or window is over, and once more those that were stopped and
+ * still run. */
 void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns);

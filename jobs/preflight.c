@@ -128,14 +128,14 @@ int preflight_deletion(struct run *run, const char *folder, struct err *err)
 {
     char *path = tsql_backup_path(folder, run->row.id, "0", 1);
     struct err why = {0};
-    run->plan.deletes = false;
     int rc = journal_files(run, (const char *const *)&path, 1, err);
-    if (rc == 0 && files_write_small(run, path, &why) < 0)
+    if (rc == 0 && files_write_small(run, path, &why) < 0) {
         run_warn(run, "a small test file could not be written to %s: %s", folder, why.msg);
-    else if (rc == 0 && files_remove(run, path, &why) == 0)
-        run->plan.deletes = true;
-    else if (rc == 0)
+        run->plan.deletes = false;
+    } else if (rc == 0 && files_remove(run, path, &why) < 0) {
         run_warn(run, "the server does not delete our files: %s", why.msg);
+        run->plan.deletes = false;
+    }
     if (rc == 0)
         rc = journal_undo(run, err);
     free(path);

@@ -15,8 +15,8 @@ int64_t preflight_bytes(const struct run *run, const char *database);
 MUST_CHECK int preflight_space(struct run *run, const struct backup_settings *settings,
                                int64_t trials, struct err *err);
 
-/* Tries on one small file in a folder whether the server deletes our files; sets
- * run->plan.deletes. Fails only when the run cannot go on. */
+/* Tries on one small file in a folder whether the server deletes our files; clears
+ * run->plan.deletes when it does not. Fails only when the run cannot go on. */
 MUST_CHECK int preflight_deletion(struct run *run, const char *folder, struct err *err);
 
 /* What all trials together may read and write, against limits.read_mib and written_mib. */

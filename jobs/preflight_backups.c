@@ -1,7 +1,9 @@
 /* The preflight of kinds whose every arm is a backup. */
 #include "jobs/member.h"
 #include "jobs/preflight.h"
+#include "server/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What one target is asked to hold. */
@@ -66,36 +68,60 @@ static struct load load_of_extra(const struct run *run, const cJSON *extra)
     return load;
 }
 
-/* Files are only written where they can be deleted again, or where all of them have room. */
-static int check_load(struct run *run, const struct load *load, struct err *err)
+static int check_deletion(struct run *run, const struct load *load, struct err *err)
 {
     if (load->trials == 0 || backup_is_nul(&load->settings))
         return 0;
     for (size_t i = 0; i < load->settings.folder_count; i++)
         if (preflight_deletion(run, load->settings.folders[i], err) < 0)
             return -1;
-    return preflight_space(run, &load->settings, run->plan.deletes ? 1 : load->trials, err);
+    return 0;
 }
 
-int preflight_backups(struct run *run, const cJSON *targets, const cJSON *extra, struct err *err)
+/* Files are only written where they can be deleted again, or where all of them have room. */
+static int check_space(struct run *run, const struct load *load, int64_t writing, struct err *err)
 {
-    struct load more = load_of_extra(run, extra);
-    int64_t read_bytes = more.read_bytes;
-    int64_t written_bytes = more.written_bytes;
+    if (load->trials == 0)
+        return 0;
+    return preflight_space(run, &load->settings, run->plan.deletes ? 1 : writing, err);
+}
+
+/* Every target's load, the extra one's last; the caller frees the array. */
+static struct load *all_loads(const struct run *run, const cJSON *targets, const cJSON *extra,
+                              size_t *out_count)
+{
+    struct load *loads = mem_alloc((size_t)cJSON_GetArraySize(targets) + 1, sizeof *loads);
+    size_t count = 0;
     const cJSON *target;
     cJSON_ArrayForEach(target, targets)
     {
-        struct load load = load_of(run, targets, target);
-        read_bytes += load.read_bytes;
-        written_bytes += load.written_bytes;
+        loads[count++] = load_of(run, targets, target);
     }
-    if (preflight_budget(run, read_bytes, written_bytes, err) < 0)
-        return -1;
-    cJSON_ArrayForEach(target, targets)
-    {
-        struct load load = load_of(run, targets, target);
-        if (check_load(run, &load, err) < 0)
-            return -1;
+    loads[count++] = load_of_extra(run, extra);
+    *out_count = count;
+    return loads;
+}
+
+/* All folders are tried before any room is judged: one that keeps its files fills its volume for
+ * all. */
+int preflight_backups(struct run *run, const cJSON *targets, const cJSON *extra, struct err *err)
+{
+    size_t count;
+    struct load *loads = all_loads(run, targets, extra, &count);
+    int64_t read_bytes = 0;
+    int64_t written_bytes = 0;
+    int64_t writing = 0;
+    for (size_t i = 0; i < count; i++) {
+        read_bytes += loads[i].read_bytes;
+        written_bytes += loads[i].written_bytes;
+        writing += loads[i].written_bytes > 0 ? loads[i].trials : 0;
     }
-    return check_load(run, &more, err);
+    int rc = preflight_budget(run, read_bytes, written_bytes, err);
+    run->plan.deletes = true;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = check_deletion(run, &loads[i], err);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = check_space(run, &loads[i], writing, err);
+    free(loads);
+    return rc;
 }

@@ -55,7 +55,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     run->failed_memory = INFINITY;
     run->warnings = BUF_WITH_MAX(64 << 10);
     atomic_init(&run->stop, RUN_GO);
-    atomic_init(&run->measuring, false);
+    atomic_init(&run->draining, false);
     run->current.arm = -1;
     atomic_init(&run->current_percent, -1);
     lock_init(&run->lock);
@@ -89,22 +89,13 @@ void run_free(struct run *run)
 void run_stop(struct run *run, enum run_stop why)
 {
     int expected = RUN_GO;
-    if (!atomic_compare_exchange_strong(&run->stop, &expected, (int)why))
-        return;
+    (void)atomic_compare_exchange_strong(&run->stop, &expected, (int)why); /* the first stays */
+    if (why == RUN_SHUTDOWN)
+        atomic_store(&run->draining, true);
     lock_take(&run->lock);
-    if (run->session)
+    if (run->session && !run->undisturbed)
         mssql_cancel(run->session);
     wait_wake_all(&run->stopped);
-    lock_drop(&run->lock);
-}
-
-void run_nudge(struct run *run)
-{
-    if (atomic_load(&run->stop) == RUN_GO || !atomic_load(&run->measuring))
-        return;
-    lock_take(&run->lock);
-    if (run->session)
-        mssql_cancel(run->session);
     lock_drop(&run->lock);
 }
 
@@ -125,6 +116,25 @@ struct job_current run_get_current(struct run *run)
     lock_drop(&run->lock);
     current.percent = atomic_load(&run->current_percent);
     return current;
+}
+
+bool run_keep_undisturbed(struct run *run, bool undisturbed)
+{
+    lock_take(&run->lock);
+    bool before = run->undisturbed;
+    run->undisturbed = undisturbed;
+    lock_drop(&run->lock);
+    return before;
+}
+
+bool run_rest(struct run *run, int64_t ms)
+{
+    int64_t until = clock_mono_ns() + ms * 1000000;
+    lock_take(&run->lock);
+    while (!atomic_load(&run->draining) && clock_mono_ns() < until)
+        wait_until(&run->stopped, &run->lock, until);
+    lock_drop(&run->lock);
+    return atomic_load(&run->draining);
 }
 
 int run_pause(struct run *run, int64_t ms, struct err *err)

@@ -38,19 +38,22 @@ struct run {
     int64_t bytes_read;    /* by all trials of this job */
     int64_t bytes_written; /* to files */
     struct probe probe;
-    bool connected;      /* a login succeeded */
-    bool no_history;     /* msdb cannot be read */
-    struct buf warnings; /* one line each, for the report */
-    int64_t stop_at_ns;  /* clock_mono_ns() of limits.minutes; set once before the run is shared */
-    int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
-    int64_t closes_at;   /* wall ms at which the window closes; 0: it does not */
-    atomic_int stop;     /* enum run_stop */
-    atomic_bool measuring;      /* the statement of a trial runs, which run_stop may cancel */
+    bool connected;       /* a login succeeded */
+    bool no_history;      /* msdb cannot be read */
+    struct buf warnings;  /* one line each, for the report */
+    int64_t stop_at_ns;   /* clock_mono_ns() of limits.minutes; set once before the run is shared */
+    int64_t deadline_at;  /* wall ms, the job's own deadline; 0: none. Never changes */
+    int64_t closes_at;    /* wall ms at which the window closes; 0: it does not */
+    bool settled;         /* its end, or that it goes on later, is stored */
+    atomic_bool draining; /* the daemon ends, whatever stopped the run first */
+    atomic_int stop;      /* enum run_stop */
     atomic_int current_percent; /* of the running trial, -1 unknown */
     struct wait stopped;        /* signalled under lock when stop changes */
-    struct lock lock;           /* guards the two below */
+    struct lock lock;           /* guards the members below */
     struct job_current current; /* but for its percent */
-    struct mssql *session;      /* the worker reads it without; only the worker sets it */
+    /* only the worker sets it, so that the worker may read it without the lock */
+    struct mssql *session;
+    bool undisturbed; /* what is sent now cleans up: a stop does not cancel it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on
@@ -59,12 +62,12 @@ MUST_CHECK int run_new(const struct jobs_parts *parts, struct job_row *row, stru
                        struct err *err);
 void run_free(struct run *run);
 
-/* From any thread: the first reason stays; a running statement is cancelled. */
+/* From any thread: the first reason stays; a running statement is cancelled, unless it cleans up. A
+ * statement that only begins just now may be missed: call it again as long as the run goes on. */
 void run_stop(struct run *run, enum run_stop why);
 
-/* Cancels again while a trial's statement runs on although the run is asked to stop: it may have
- * begun just after the first cancel. Call it now and then. */
-void run_nudge(struct run *run);
+/* From now on (true) a stop cancels nothing. Returns what it was. */
+bool run_keep_undisturbed(struct run *run, bool undisturbed);
 
 /* ERR_CANCELLED when the run is asked to stop. */
 MUST_CHECK int run_go_on(struct run *run, struct err *err);
@@ -75,6 +78,9 @@ struct job_current run_get_current(struct run *run);
 
 /* Waits, at most until the run is asked to stop (ERR_CANCELLED then). */
 MUST_CHECK int run_pause(struct run *run, int64_t ms, struct err *err);
+
+/* Waits, at most until the daemon ends; true when it does. */
+bool run_rest(struct run *run, int64_t ms);
 
 /* Logs in (closing a dead session first), sets the session's options. */
 MUST_CHECK int run_connect(struct run *run, struct err *err);

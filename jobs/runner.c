@@ -24,14 +24,16 @@ static int make_plan(struct run *run, struct err *err)
         return -1;
     if (run->definition.kind->plan(run, err) < 0)
         return -1;
+    run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
     return progress_store_plan(run, err);
 }
 
 static int prepare(struct run *run, struct err *err)
 {
     const struct job_kind *kind = run->definition.kind;
-    if (run_connect(run, err) < 0 || progress_phase(run, "preparing", err) < 0 ||
-        progress_load(run, err) < 0 || journal_undo(run, err) < 0)
+    /* What is stored first: where the instance is not reached the job still knows its trials. */
+    if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 || run_connect(run, err) < 0 ||
+        progress_phase(run, "preparing", err) < 0 || journal_undo(run, err) < 0)
         return -1;
     if (run->plan.arm_count == 0 && make_plan(run, err) < 0)
         return -1;
@@ -71,29 +73,6 @@ static bool is_left_out(const struct run *run, int arm)
     return run->dropped[arm] || (isfinite(memory) && memory >= run->failed_memory);
 }
 
-/* Marks the steps that stored trials have settled already (after a resume). */
-static bool *settled_steps(struct run *run)
-{
-    bool *settled = mem_alloc(run->plan.step_count, sizeof *settled);
-    for (size_t t = 0; t < run->trial_count; t++) {
-        const struct trial *trial = &run->trials[t];
-        if (!settles(trial))
-            continue;
-        for (size_t s = 0; s < run->plan.step_count; s++) {
-            const struct design_step *step = &run->plan.steps[s];
-            if (settled[s] || step->arm != trial->arm || step->block != trial->block ||
-                step->warmup != trial->warmup)
-                continue;
-            settled[s] = true;
-            break;
-        }
-        learn_from(run, trial);
-    }
-    return settled;
-}
-
-/* --- trials -------------------------------------------------------------------------------- */
-
 /* Repeats so far of an arm: contaminated trials. */
 static int64_t repeats_of(const struct run *run, int arm)
 {
@@ -102,6 +81,51 @@ static int64_t repeats_of(const struct run *run, int arm)
         count += run->trials[i].arm == arm && run->trials[i].status == TRIAL_CONTAMINATED;
     return count;
 }
+
+static bool is_same_step(const struct trial *trial, int arm, int block, bool warmup)
+{
+    return trial->arm == arm && trial->block == block && trial->warmup == warmup;
+}
+
+/* Marks the first step not settled yet that this trial was a try of. */
+static void settle_step(const struct run *run, const struct trial *trial, bool *settled)
+{
+    for (size_t i = 0; i < run->plan.step_count; i++) {
+        const struct design_step *step = &run->plan.steps[i];
+        if (settled[i] || !is_same_step(trial, step->arm, step->block, step->warmup))
+            continue;
+        settled[i] = true;
+        return;
+    }
+}
+
+/* True when no further try of its step followed, because its arm's repeats were used up. */
+static bool was_given_up(const struct run *run, size_t index)
+{
+    const struct trial *trial = &run->trials[index];
+    const struct trial *next = index + 1 < run->trial_count ? trial + 1 : NULL;
+    return trial->status == TRIAL_CONTAMINATED &&
+           !(next && is_same_step(next, trial->arm, trial->block, trial->warmup)) &&
+           repeats_of(run, trial->arm) > run->definition.design.max_repetitions;
+}
+
+/* Marks the steps that stored trials have settled already (after a resume, or before further steps
+ * of the kind): those with a result, then those that were given up. */
+static bool *settled_steps(struct run *run)
+{
+    bool *settled = mem_alloc(run->plan.step_count, sizeof *settled);
+    for (size_t i = 0; i < run->trial_count; i++) {
+        if (settles(&run->trials[i]))
+            settle_step(run, &run->trials[i], settled);
+        learn_from(run, &run->trials[i]);
+    }
+    for (size_t i = 0; i < run->trial_count; i++)
+        if (was_given_up(run, i))
+            settle_step(run, &run->trials[i], settled);
+    return settled;
+}
+
+/* --- trials -------------------------------------------------------------------------------- */
 
 static int check_budget(struct run *run, struct err *err)
 {
@@ -157,12 +181,13 @@ static int run_step(struct run *run, const struct design_step *step, struct err 
     return 0;
 }
 
-/* What progress shows: everything done, to come, or kept for a confirmation. */
+/* What progress shows: everything done, to come, or kept for a confirmation. A step that was given
+ * up, or left out, is none of these. */
 static int64_t planned_trials(const struct run *run, const bool *settled)
 {
-    int64_t count = (int64_t)run->plan.reserved;
+    int64_t count = run->row.trials_done + (int64_t)run->plan.reserved;
     for (size_t i = 0; i < run->plan.step_count; i++)
-        count += settled[i] || !is_left_out(run, run->plan.steps[i].arm);
+        count += !settled[i] && !is_left_out(run, run->plan.steps[i].arm);
     return count;
 }
 
@@ -195,6 +220,9 @@ static int run_all(struct run *run, struct err *err)
         analysis_make(&bundle, &analysis);
         added = kind->extend ? kind->extend(run, &bundle, &analysis, err) : 0;
         analysis_fini(&analysis);
+        bool *settled = settled_steps(run);
+        run->row.trials_planned = planned_trials(run, settled);
+        free(settled);
         if (added < 0 || progress_store_plan(run, err) < 0)
             return -1;
     } while (added > 0);

@@ -126,8 +126,11 @@ int webhook_load(const char *definition, struct webhook *out, struct err *err)
 static bool array_has(const cJSON *array, const char *text)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, array) if (cJSON_IsString(item) &&
-                                        strcmp(item->valuestring, text) == 0) return true;
+    cJSON_ArrayForEach(item, array)
+    {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0)
+            return true;
+    }
     return false;
 }
 

@@ -46,7 +46,10 @@ static bool lists_hold_default(const struct sweep *sweep)
     for (int option = 0; option < SWEEP_OPTIONS; option++) {
         bool found = !sweep->options[option];
         const cJSON *item;
-        cJSON_ArrayForEach(item, sweep->options[option]) found |= is_default(item);
+        cJSON_ArrayForEach(item, sweep->options[option])
+        {
+            found |= is_default(item);
+        }
         if (!found)
             return false;
     }
@@ -158,14 +161,16 @@ static void add_group(const struct sweep *sweep, struct plan *plan, const struct
 void sweep_add_arms(const struct sweep *sweep, struct plan *plan)
 {
     const cJSON *target;
-    cJSON_ArrayForEach(
-        target, sweep->targets) for (int f = 0; f < list_size(sweep->files);
-                                     f++) for (int c = 0; c < list_size(sweep->compression); c++)
+    int files = list_size(sweep->files);
+    int words = list_size(sweep->compression);
+    cJSON_ArrayForEach(target, sweep->targets)
     {
-        struct group group = {.target = target,
-                              .files = cJSON_GetArrayItem(sweep->files, f),
-                              .compression = cJSON_GetArrayItem(sweep->compression, c)};
-        add_group(sweep, plan, &group);
+        for (int i = 0; i < files * words; i++) {
+            struct group group = {.target = target,
+                                  .files = cJSON_GetArrayItem(sweep->files, i / words),
+                                  .compression = cJSON_GetArrayItem(sweep->compression, i % words)};
+            add_group(sweep, plan, &group);
+        }
     }
 }
 

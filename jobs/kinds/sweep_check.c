@@ -160,8 +160,11 @@ static void check_path(const cJSON *path, bool alone, const cJSON *allowed, cons
     const char *folders[100];
     size_t count = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, allowed) if (cJSON_IsString(item) && count < JSON_COUNT(folders))
-        folders[count++] = item->valuestring;
+    cJSON_ArrayForEach(item, allowed)
+    {
+        if (cJSON_IsString(item) && count < JSON_COUNT(folders))
+            folders[count++] = item->valuestring;
+    }
     if (!cJSON_IsString(path))
         json_fault_add(faults, at, "must be a folder as the server sees it, or \"NUL\"");
     else if (strcmp(path->valuestring, "NUL") == 0 && !alone)
@@ -219,11 +222,13 @@ static void check_confirm_on(const struct sweep *sweep, const struct instance *i
         return;
     check_target(sweep, sweep->confirm_on, instance, "/parameters/confirm_on", faults);
     const cJSON *target;
-    cJSON_ArrayForEach(
-        target, sweep->targets) if (cJSON_Compare(json_member(target, "name"),
-                                                  json_member(sweep->confirm_on, "name"), true))
-        json_fault_add(faults, "/parameters/confirm_on/name",
-                       "is the name of a swept target; nothing would be confirmed");
+    const cJSON *name = json_member(sweep->confirm_on, "name");
+    cJSON_ArrayForEach(target, sweep->targets)
+    {
+        if (cJSON_Compare(json_member(target, "name"), name, true))
+            json_fault_add(faults, "/parameters/confirm_on/name",
+                           "is the name of a swept target; nothing would be confirmed");
+    }
 }
 
 /* The largest memory any combination with this buffer count asks for. */
