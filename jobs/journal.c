@@ -7,22 +7,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct files_work {
-    const struct job_row *job;
-    const char *const *paths;
-    size_t count;
+static int undo_file(struct run *run, const struct intent_row *intent, struct err *err)
+{
+    return files_remove(run, intent->object, err);
+}
+
+/* What can be undone, and how. */
+static const struct {
+    const char *action;
+    journal_undo_one *undo;
+} actions[] = {
+    {JOURNAL_FILE, undo_file},
 };
 
-static int files_work(struct db *db, void *arg, struct err *err)
+struct write_work {
+    const struct job_row *job;
+    const char *action;
+    const char *const *objects;
+    size_t count;
+    const char *prior; /* or NULL */
+};
+
+static int write_work(struct db *db, void *arg, struct err *err)
 {
-    const struct files_work *work = arg;
+    const struct write_work *work = arg;
     for (size_t i = 0; i < work->count; i++) {
         char id[IDS_TEXT_SIZE];
         struct intent_row row = {.id = mem_copy(ids_new(id)),
                                  .job = mem_copy(work->job->id),
                                  .instance = mem_copy(work->job->instance),
-                                 .action = mem_copy(JOURNAL_FILE),
-                                 .object = mem_copy(work->paths[i]),
+                                 .action = mem_copy(work->action),
+                                 .object = mem_copy(work->objects[i]),
+                                 .prior = mem_copy(work->prior),
                                  .state = mem_copy("open"),
                                  .created_at = clock_wall_ms()};
         int rc = store_intent_insert(db, &row, err);
@@ -33,11 +49,23 @@ static int files_work(struct db *db, void *arg, struct err *err)
     return 0;
 }
 
+static int write_down(struct run *run, struct write_work *work, struct err *err)
+{
+    mem_replace(&run->row.cleanup, "pending"); /* shown with the next progress */
+    return store_write(run->parts->store, write_work, work, err);
+}
+
 int journal_files(struct run *run, const char *const *paths, size_t count, struct err *err)
 {
-    struct files_work work = {&run->row, paths, count};
-    mem_replace(&run->row.cleanup, "pending"); /* shown with the next progress */
-    return store_write(run->parts->store, files_work, &work, err);
+    struct write_work work = {&run->row, JOURNAL_FILE, paths, count, NULL};
+    return write_down(run, &work, err);
+}
+
+int journal_write(struct run *run, const char *action, const char *object, const char *prior,
+                  struct err *err)
+{
+    struct write_work work = {&run->row, action, &object, 1, prior};
+    return write_down(run, &work, err);
 }
 
 struct list_work {
@@ -72,10 +100,19 @@ static int close_work(struct db *db, void *arg, struct err *err)
     return store_intent_close(db, work->id, work->state, work->detail, err);
 }
 
+static int undo_by_table(struct run *run, const struct intent_row *row, struct err *err)
+{
+    for (size_t i = 0; i < JSON_COUNT(actions); i++)
+        if (strcmp(actions[i].action, row->action) == 0)
+            return actions[i].undo(run, row, err);
+    return err_set(err, ERR_REFUSED, 0, "this version does not know how to undo \"%s\"",
+                   row->action);
+}
+
 static int undo_one(struct run *run, const struct intent_row *row, struct err *err)
 {
     struct err why = {0};
-    if (files_remove(run, row->object, &why) < 0) {
+    if (undo_by_table(run, row, &why) < 0) {
         if (why.code == ERR_UNREACHABLE || mssql_is_dead(run_session(run)))
             return err_set(err, ERR_UNREACHABLE, why.detail, "%s", why.msg);
         struct close_work failed = {row->id, "failed", why.msg};
@@ -93,7 +130,7 @@ int journal_undo(struct run *run, struct err *err)
     int rc = store_read(run->parts->store, list_work, &work, err);
     if (rc == 0 && work.count > 0)
         rc = run_connect(run, err);
-    for (size_t i = 0; i < work.count && rc == 0; i++)
+    for (size_t i = work.count; i-- > 0 && rc == 0;) /* the newest first */
         rc = undo_one(run, &work.rows[i], err);
     list_fini(&work);
     (void)run_keep_undisturbed(run, undisturbed); /* as it was */

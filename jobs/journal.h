@@ -1,18 +1,27 @@
 #pragma once
 /* Every change on an instance is written down before it is made and undone after. A change is an
- * intent row (server/store_rows.h); so far the only action is "file": a backup file of ours.
- * Undo first looks, then acts, then looks again, and only then the row is closed. */
+ * intent row (server/store_rows.h). Undo first looks, then acts, then looks again, and only then
+ * the row is closed. What can be undone is one table: actions, in journal.c. */
 #include "jobs/run.h"
 
-#define JOURNAL_FILE "file"
+#define JOURNAL_FILE "file" /* a backup file of ours; object: its full path */
 
-/* Writes down, durably, the files that a statement is about to create. */
+/* Writes down, durably, one change that a statement is about to make. prior: what was there
+ * before, as JSON text, or NULL. */
+MUST_CHECK int journal_write(struct run *run, const char *action, const char *object,
+                             const char *prior, struct err *err);
+
+/* The same for the files of one backup, in one commit. */
 MUST_CHECK int journal_files(struct run *run, const char *const *paths, size_t count,
                              struct err *err);
 
-/* Undoes every open intent of this job over the run's session; what cannot be undone is closed as
- * failed and stays in the report. Fails only when the store or the connection does: then the
- * intents stay open. */
+/* Undoes one change. 0: undone, or found undone. -1 with ERR_UNREACHABLE: the connection broke,
+ * the intent stays open; with anything else: it cannot be undone, err says why. */
+typedef int journal_undo_one(struct run *run, const struct intent_row *intent, struct err *err);
+
+/* Undoes every open intent of this job over the run's session, the newest first; what cannot be
+ * undone is closed as failed and stays in the report. Fails only when the store or the connection
+ * does: then the intents stay open. */
 MUST_CHECK int journal_undo(struct run *run, struct err *err);
 
 /* The job's `cleanup` from its intents: none, pending, done, failed. And left_behind: an array of

@@ -86,6 +86,15 @@ int64_t mssql_int(const struct mssql_rows *rows, size_t row, size_t column, int6
 double mssql_real(const struct mssql_rows *rows, size_t row, size_t column); /* NaN */
 void mssql_rows_free(struct mssql_rows *rows);
 
+/* Called for each row of the first result set, in the session's thread; rows holds this one row
+ * (index 0) and lives during the call. -1 (err filled) ends the query. */
+typedef int mssql_on_row(void *ctx, const struct mssql_rows *rows, struct err *err);
+
+/* As mssql_query for results of any length, in bounded memory. */
+MUST_CHECK int mssql_stream(struct mssql *session, const char *sql,
+                            const struct mssql_value *values, size_t value_count,
+                            mssql_on_row *on_row, void *ctx, struct err *err);
+
 /* From any thread: asks the server to stop the batch that runs now (attention); a batch that
  * starts within the call is stopped too. Returns at once, also when the server does not answer;
  * whether it did is told by the batch. Harmless when nothing runs. The caller keeps the session
