@@ -2,6 +2,7 @@
 #include "jobs/measure/guard.h"
 #include "jobs/measure/tsql.h"
 #include "jobs/member.h"
+#include "jobs/target.h"
 #include "server/limits.h"
 
 #include <inttypes.h>
@@ -28,23 +29,6 @@ const struct json_field sweep_fields[SWEEP_FIELD_COUNT] = {
 
 const char *const sweep_option_names[SWEEP_OPTIONS] = {"buffercount", "maxtransfersize",
                                                        "blocksize"};
-
-struct target {
-    const char *name;
-    const cJSON *paths;
-    int64_t files;
-};
-
-/* clang-format off */
-static const struct json_field target_fields[] = {
-    {"name",  JSON_TEXT,  offsetof(struct target, name),  .required = true, .min = 1, .max = LIMIT_NAME_CHARS, .help = "for people"},
-    {"paths", JSON_ARRAY, offsetof(struct target, paths), .required = true, .min = 1, .max = LIMIT_STRIPES, .help = "folders as the server sees them, or \"NUL\""},
-    {"files", JSON_INT,   offsetof(struct target, files), .min = 1, .max = LIMIT_STRIPES, .help = "stripes, round the paths in turn"},
-};
-/* clang-format on */
-
-static const char *const compressions[] = {"default",   "off",         "on",
-                                           "MS_XPRESS", "QAT_DEFLATE", "ZSTD"};
 
 void sweep_read(const cJSON *parameters, struct sweep *out, struct json_faults *faults)
 {
@@ -143,75 +127,11 @@ static void check_compression(const struct sweep *sweep, struct json_faults *fau
     cJSON_ArrayForEach(item, sweep->compression)
     {
         const char *at = json_pointer_index("/parameters/compression", index++);
-        bool known = false;
-        for (size_t i = 0; i < JSON_COUNT(compressions) && cJSON_IsString(item); i++)
-            known |= strcmp(item->valuestring, compressions[i]) == 0;
+        bool known = cJSON_IsString(item) && compression_is_known(item->valuestring);
         if (!known)
-            json_fault_add(faults, at,
-                           "must be one of default, off, on, MS_XPRESS, QAT_DEFLATE, ZSTD");
+            json_fault_add(faults, at, "must be one of %s", compression_names());
         else if (is_repeated(sweep->compression, item))
             json_fault_add(faults, at, "stands in the list twice");
-    }
-}
-
-static void check_path(const cJSON *path, bool alone, const cJSON *allowed, const char *at,
-                       struct json_faults *faults)
-{
-    const char *folders[100];
-    size_t count = 0;
-    const cJSON *item;
-    cJSON_ArrayForEach(item, allowed)
-    {
-        if (cJSON_IsString(item) && count < JSON_COUNT(folders))
-            folders[count++] = item->valuestring;
-    }
-    if (!cJSON_IsString(path))
-        json_fault_add(faults, at, "must be a folder as the server sees it, or \"NUL\"");
-    else if (strcmp(path->valuestring, "NUL") == 0 && !alone)
-        json_fault_add(faults, at, "\"NUL\" cannot be mixed with other paths");
-    else if (!tsql_path_is_allowed(path->valuestring, folders, count))
-        json_fault_add(faults, at,
-                       "is not below the instance's allow.paths; add it there to allow it");
-}
-
-static void check_target(const struct sweep *sweep, const cJSON *tree,
-                         const struct instance *instance, const char *pointer,
-                         struct json_faults *faults)
-{
-    struct target target = {.files = 1};
-    size_t index = 0;
-    json_read(tree, target_fields, JSON_COUNT(target_fields), pointer, &target, faults);
-    if (sweep->files && json_member(tree, "files"))
-        json_fault_add(faults, json_pointer(pointer, "files"),
-                       "cannot stand beside the swept list \"files\"");
-    const char *paths_at = json_pointer(pointer, "paths");
-    char base[128]; /* json_pointer's buffers turn over inside the loop */
-    (void)snprintf(base, sizeof base, "%s", paths_at);
-    const cJSON *path;
-    cJSON_ArrayForEach(path, target.paths)
-        check_path(path, cJSON_GetArraySize(target.paths) == 1, instance->paths,
-                   json_pointer_index(base, index++), faults);
-}
-
-static void check_targets(const struct sweep *sweep, const struct instance *instance,
-                          struct json_faults *faults)
-{
-    size_t index = 0;
-    const cJSON *target;
-    cJSON_ArrayForEach(target, sweep->targets)
-    {
-        char pointer[64];
-        (void)snprintf(pointer, sizeof pointer, "/parameters/targets/%zu", index++);
-        check_target(sweep, target, instance, pointer, faults);
-        const cJSON *other;
-        cJSON_ArrayForEach(other, sweep->targets)
-        {
-            if (other == target)
-                break;
-            if (cJSON_Compare(json_member(other, "name"), json_member(target, "name"), true))
-                json_fault_add(faults, json_pointer(pointer, "name"),
-                               "is another target's name already");
-        }
     }
 }
 
@@ -220,7 +140,7 @@ static void check_confirm_on(const struct sweep *sweep, const struct instance *i
 {
     if (!sweep->confirm_on)
         return;
-    check_target(sweep, sweep->confirm_on, instance, "/parameters/confirm_on", faults);
+    target_check(sweep->confirm_on, instance, "/parameters/confirm_on", !sweep->files, faults);
     const cJSON *target;
     const cJSON *name = json_member(sweep->confirm_on, "name");
     cJSON_ArrayForEach(target, sweep->targets)
@@ -301,7 +221,7 @@ void sweep_check(const struct definition *definition, const struct instance *ins
         check_option(&sweep, (enum sweep_option)option, faults);
     check_files(&sweep, faults);
     check_compression(&sweep, faults);
-    check_targets(&sweep, instance, faults);
+    target_check_list(sweep.targets, instance, "/parameters/targets", !sweep.files, faults);
     check_confirm_on(&sweep, instance, faults);
     if (faults->count > before)
         return;
