@@ -83,7 +83,8 @@ static void numbers_of(const struct client_reply *r, long *pages, long *ms, doub
     assert_non_null(m);
     const char *p = strstr(m->text, "processed ");
     assert_non_null(p);
-    assert_int_equal(sscanf(p, "processed %ld pages in %d.%3d seconds (%lf", pages, &seconds, &rest, rate), 4);
+    assert_int_equal(
+        sscanf(p, "processed %ld pages in %d.%3d seconds (%lf", pages, &seconds, &rest, rate), 4);
     *ms = seconds * 1000L + rest;
 }
 
@@ -116,7 +117,8 @@ static void the_last_line_prints_what_the_arithmetic_says(void **state)
         struct client_reply r;
         long pages = 0, ms = 0;
         double rate = 0;
-        (void)snprintf(scenario, sizeof(scenario), "{'time_scale':0,'version':'%s','platform':'Windows'}", rows[i].version);
+        (void)snprintf(scenario, sizeof(scenario),
+                       "{'time_scale':0,'version':'%s','platform':'Windows'}", rows[i].version);
         struct world w = start(scenario);
         client_run(w.client, "BACKUP DATABASE [Sales] TO DISK = N'NUL'", &r);
         numbers_of(&r, &pages, &ms, &rate);
@@ -134,12 +136,18 @@ static void values_out_of_range_are_refused_by_number(void **state)
         const char *options;
         int number;
     } rows[] = {
-        {"BUFFERCOUNT = 0", 3250},       {"BUFFERCOUNT = -1", 3250},
-        {"MAXTRANSFERSIZE = 65535", 3250}, {"MAXTRANSFERSIZE = 4194305", 3250},
-        {"MAXTRANSFERSIZE = 100000", 3250}, {"BLOCKSIZE = 1000", 3253},
-        {"BLOCKSIZE = 256", 3250},       {"BLOCKSIZE = 131072", 3250},
-        {"STATS = 101", 3250},           {"NOSUCH", 155},
-        {"INIT, NOINIT", 3031},          {"COMPRESSION (ALGORITHM = ZSTD)", 155},
+        {"BUFFERCOUNT = 0", 3250},
+        {"BUFFERCOUNT = -1", 3250},
+        {"MAXTRANSFERSIZE = 65535", 3250},
+        {"MAXTRANSFERSIZE = 4194305", 3250},
+        {"MAXTRANSFERSIZE = 100000", 3250},
+        {"BLOCKSIZE = 1000", 3253},
+        {"BLOCKSIZE = 256", 3250},
+        {"BLOCKSIZE = 131072", 3250},
+        {"STATS = 101", 3250},
+        {"NOSUCH", 155},
+        {"INIT, NOINIT", 3031},
+        {"COMPRESSION (ALGORITHM = ZSTD)", 155},
         {"COMPRESSION (ALGORITHM = MS_XPRESS, LEVEL = LOW)", 155},
         {"BUFFERCOUNT = 5000, MAXTRANSFERSIZE = 4194304", 701},
         {"BUFFERCOUNT = 600, MAXTRANSFERSIZE = 4194304, COMPRESSION", 701},
@@ -148,13 +156,17 @@ static void values_out_of_range_are_refused_by_number(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         char sql[200];
-        (void)snprintf(sql, sizeof(sql), "BACKUP DATABASE [Sales] TO DISK = N'NUL' WITH COPY_ONLY, %s", rows[i].options);
+        (void)snprintf(sql, sizeof(sql),
+                       "BACKUP DATABASE [Sales] TO DISK = N'NUL' WITH COPY_ONLY, %s",
+                       rows[i].options);
         check_error(&w, sql, rows[i].number);
     }
-    check_good(&w, "BACKUP DATABASE [Sales] TO DISK = N'NUL' WITH COPY_ONLY, BUFFERCOUNT = 600, "
-                   "MAXTRANSFERSIZE = 4194304, BLOCKSIZE = 65536, CHECKSUM, NAME = N'x', FORMAT, STATS");
-    check_good(&w, "BACKUP DATABASE [Sales] TO DISK = N'NUL', DISK = 'NUL' WITH COPY_ONLY, COMPRESSION "
-                   "(ALGORITHM = MS_XPRESS), MAXTRANSFERSIZE = 65537");
+    check_good(
+        &w, "BACKUP DATABASE [Sales] TO DISK = N'NUL' WITH COPY_ONLY, BUFFERCOUNT = 600, "
+            "MAXTRANSFERSIZE = 4194304, BLOCKSIZE = 65536, CHECKSUM, NAME = N'x', FORMAT, STATS");
+    check_good(&w,
+               "BACKUP DATABASE [Sales] TO DISK = N'NUL', DISK = 'NUL' WITH COPY_ONLY, COMPRESSION "
+               "(ALGORITHM = MS_XPRESS), MAXTRANSFERSIZE = 65537");
     stop(&w);
 }
 
@@ -199,8 +211,11 @@ static void editions_have_what_they_have(void **state)
     check_error(&w, "BACKUP DATABASE Sales TO DISK = N'NUL' WITH COMPRESSION", 1844);
     stop(&w);
     w = start("{'time_scale':0,'version':'17.0.1000.7','edition':'Standard'}");
-    check_good(&w, "BACKUP DATABASE Sales TO DISK = N'NUL' WITH COMPRESSION (ALGORITHM = ZSTD, LEVEL = HIGH)");
-    assert_string_equal(client_text(w.client, "SELECT compression_algorithm FROM msdb.dbo.backupset"), "ZSTD");
+    check_good(
+        &w,
+        "BACKUP DATABASE Sales TO DISK = N'NUL' WITH COMPRESSION (ALGORITHM = ZSTD, LEVEL = HIGH)");
+    assert_string_equal(
+        client_text(w.client, "SELECT compression_algorithm FROM msdb.dbo.backupset"), "ZSTD");
     stop(&w);
     w = start("{'time_scale':0,'version':'9.0.5000.0','platform':'Windows'}");
     check_error(&w, "BACKUP DATABASE Sales TO DISK = N'NUL' WITH COMPRESSION", 155);
@@ -227,7 +242,8 @@ static void devices_have_their_troubles(void **state)
         (void)snprintf(sql + strlen(sql), sizeof(sql) - strlen(sql), ", DISK = N'NUL'");
     check_error(&w, sql, 3205);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        (void)snprintf(sql, sizeof(sql), "BACKUP DATABASE Sales TO %s WITH COPY_ONLY", rows[i].device);
+        (void)snprintf(sql, sizeof(sql), "BACKUP DATABASE Sales TO %s WITH COPY_ONLY",
+                       rows[i].device);
         check_error(&w, sql, rows[i].number);
     }
     check_good(&w, "BACKUP DATABASE Sales TO DISK = N'plain.bak' WITH COPY_ONLY");
@@ -250,12 +266,15 @@ static void media_must_fit_what_is_on_them(void **state)
     assert_non_null(strstr(client_find(&r, 4035)->text, "on file 2"));
     client_reply_free(&r);
     check_error(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK "m.bak' WITH COMPRESSION", 3098);
-    check_error(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK "m.bak', DISK = N'" BAK "n.bak'", 3231);
-    check_good(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK "m.bak', DISK = N'" BAK "n.bak' WITH FORMAT, COMPRESSION");
+    check_error(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK "m.bak', DISK = N'" BAK "n.bak'",
+                3231);
+    check_good(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK "m.bak', DISK = N'" BAK
+                   "n.bak' WITH FORMAT, COMPRESSION");
     check_error(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK "n.bak'", 3132);
-    assert_string_equal(client_text(w.client, "SELECT COUNT(*) FROM msdb.dbo.backupset s JOIN "
-                                              "msdb.dbo.backupmediafamily f ON f.media_set_id = s.media_set_id"),
-                        "4");
+    assert_string_equal(
+        client_text(w.client, "SELECT COUNT(*) FROM msdb.dbo.backupset s JOIN "
+                              "msdb.dbo.backupmediafamily f ON f.media_set_id = s.media_set_id"),
+        "4");
     stop(&w);
 }
 
@@ -270,8 +289,10 @@ static void the_differential_base_and_the_chain_move_as_documented(void **state)
     check_good(&w, "BACKUP LOG Sales TO DISK = N'NUL' WITH COPY_ONLY");
     assert_true(sim_differential_base(w.sim, "Sales") == base);
     assert_true(sim_last_log_lsn(w.sim, "Sales") == log);
-    assert_string_equal(client_text(w.client, "SELECT STRING_AGG(CAST(is_copy_only AS char(1)) + type, ',') "
-                                              "FROM msdb.dbo.backupset"), "1D,0I,1L");
+    assert_string_equal(client_text(w.client,
+                                    "SELECT STRING_AGG(CAST(is_copy_only AS char(1)) + type, ',') "
+                                    "FROM msdb.dbo.backupset"),
+                        "1D,0I,1L");
     check_good(&w, "BACKUP DATABASE Sales TO DISK = N'NUL'");
     assert_true(sim_differential_base(w.sim, "Sales") > base);
     assert_true(sim_last_log_lsn(w.sim, "Sales") == log);
@@ -283,7 +304,8 @@ static void the_differential_base_and_the_chain_move_as_documented(void **state)
 static void *run_compressed(void *client)
 {
     struct client_reply r;
-    client_run(client, "BACKUP DATABASE Sales TO DISK = N'" BAK "c.bak' WITH COMPRESSION, COPY_ONLY", &r);
+    client_run(client,
+               "BACKUP DATABASE Sales TO DISK = N'" BAK "c.bak' WITH COMPRESSION, COPY_ONLY", &r);
     client_reply_free(&r);
     return NULL;
 }
@@ -386,7 +408,8 @@ static void errors_and_drops_can_be_put_into_a_backup(void **state)
     assert_non_null(client_find(&r, 3634));
     assert_null(client_find(&r, 3014));
     client_reply_free(&r);
-    static const char *const drops[] = {"{'do':'drop_at_percent','percent':50}", "{'do':'drop_after_4035'}"};
+    static const char *const drops[] = {"{'do':'drop_at_percent','percent':50}",
+                                        "{'do':'drop_after_4035'}"};
     for (int i = 0; i < 2; i++) {
         fault(&w, drops[i]);
         client_run(w.client, "BACKUP DATABASE Sales TO DISK = N'NUL'", &r);
@@ -407,7 +430,8 @@ static long ms_with(struct world *w, const char *options)
     struct client_reply r;
     long pages = 0, ms = 0;
     double rate = 0;
-    (void)snprintf(sql, sizeof(sql), "BACKUP DATABASE Sales TO DISK = N'NUL' WITH COPY_ONLY%s", options);
+    (void)snprintf(sql, sizeof(sql), "BACKUP DATABASE Sales TO DISK = N'NUL' WITH COPY_ONLY%s",
+                   options);
     client_run(w->client, sql, &r);
     numbers_of(&r, &pages, &ms, &rate);
     client_reply_free(&r);
@@ -449,8 +473,9 @@ static void noise_is_seeded_and_about_one_percent(void **state)
     long first[20];
     (void)state;
     for (int round = 0; round < 2; round++) {
-        struct world w = start("{'time_scale':0,'seed':42,'databases':[{'name':'Sales','mib':20000}],"
-                               "'volumes':[{'mount':'/','total_mib':900000,'used_mib':1}]}");
+        struct world w =
+            start("{'time_scale':0,'seed':42,'databases':[{'name':'Sales','mib':20000}],"
+                  "'volumes':[{'mount':'/','total_mib':900000,'used_mib':1}]}");
         for (int i = 0; i < 20; i++) {
             long ms = ms_with(&w, ", BUFFERCOUNT = 200");
             if (round == 0) {
@@ -471,20 +496,34 @@ static void counters_and_history_follow(void **state)
 {
     struct world w = start("{'time_scale':0,'utc_offset_minutes':120}");
     (void)state;
-    check_good(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK "h.bak' WITH COPY_ONLY, COMPRESSION, NAME = N'run 1', "
+    check_good(&w, "BACKUP DATABASE Sales TO DISK = N'" BAK
+                   "h.bak' WITH COPY_ONLY, COMPRESSION, NAME = N'run 1', "
                    "MAXTRANSFERSIZE = 4194304, BUFFERCOUNT = 50");
     struct client *c = w.client;
-    assert_string_equal(client_text(c, "SELECT num_of_bytes_read FROM sys.dm_io_virtual_file_stats(DB_ID('Sales'), 1)"),
-                        "268435456");
-    assert_string_equal(client_text(c, "SELECT num_of_reads FROM sys.dm_io_virtual_file_stats(5, NULL) WHERE file_id = 1"), "64");
-    assert_string_equal(client_text(c, "SELECT waiting_tasks_count FROM sys.dm_exec_session_wait_stats WHERE "
-                                       "session_id = @@SPID AND wait_type = 'ASYNC_IO_COMPLETION'"), "1");
-    assert_string_equal(client_text(c, "SELECT name + '|' + type + '|' + CAST(time_zone AS varchar(9)) FROM msdb.dbo.backupset"),
+    assert_string_equal(
+        client_text(
+            c, "SELECT num_of_bytes_read FROM sys.dm_io_virtual_file_stats(DB_ID('Sales'), 1)"),
+        "268435456");
+    assert_string_equal(
+        client_text(
+            c, "SELECT num_of_reads FROM sys.dm_io_virtual_file_stats(5, NULL) WHERE file_id = 1"),
+        "64");
+    assert_string_equal(
+        client_text(c, "SELECT waiting_tasks_count FROM sys.dm_exec_session_wait_stats WHERE "
+                       "session_id = @@SPID AND wait_type = 'ASYNC_IO_COMPLETION'"),
+        "1");
+    assert_string_equal(client_text(c, "SELECT name + '|' + type + '|' + CAST(time_zone AS "
+                                       "varchar(9)) FROM msdb.dbo.backupset"),
                         "run 1|D|8");
-    assert_string_equal(client_text(c, "SELECT CASE WHEN backup_size / compressed_backup_size BETWEEN 4.4 AND 4.6 AND "
-                                       "DATEPART(ms, backup_start_date) = 0 AND backup_finish_date >= backup_start_date "
-                                       "AND backup_start_date <= GETDATE() THEN 1 ELSE 0 END FROM msdb.dbo.backupset"), "1");
-    assert_string_equal(client_text(c, "SELECT process_user_time_ms / 100 % 2 * 0 + 1 FROM sys.dm_os_sys_info"), "1");
+    assert_string_equal(
+        client_text(
+            c, "SELECT CASE WHEN backup_size / compressed_backup_size BETWEEN 4.4 AND 4.6 AND "
+               "DATEPART(ms, backup_start_date) = 0 AND backup_finish_date >= backup_start_date "
+               "AND backup_start_date <= GETDATE() THEN 1 ELSE 0 END FROM msdb.dbo.backupset"),
+        "1");
+    assert_string_equal(
+        client_text(c, "SELECT process_user_time_ms / 100 % 2 * 0 + 1 FROM sys.dm_os_sys_info"),
+        "1");
     stop(&w);
 }
 
@@ -497,14 +536,17 @@ static void another_connection_sees_the_running_backup(void **state)
     struct client *other = client_open(sim_port(w.sim), "sa", "Sweetspot-1", "", &number);
     assert_int_equal(pthread_create(&thread, NULL, run_compressed, w.client), 0);
     assert_int_equal(sim_wait_for(w.sim, SIM_EVENT_HELD, NULL, 1, 5000), 0);
-    assert_string_equal(client_text(other, "SELECT CONCAT(command, ' ', CAST(percent_complete AS int)) FROM "
-                                           "sys.dm_exec_requests WHERE command LIKE 'BACKUP%'"),
-                        "BACKUP DATABASE 40");
+    assert_string_equal(
+        client_text(other, "SELECT CONCAT(command, ' ', CAST(percent_complete AS int)) FROM "
+                           "sys.dm_exec_requests WHERE command LIKE 'BACKUP%'"),
+        "BACKUP DATABASE 40");
     sim_release(w.sim);
     pthread_join(thread, NULL);
     fault(&w, "{'do':'foreign_backup'}");
-    assert_string_equal(client_text(other, "SELECT session_id FROM sys.dm_exec_requests WHERE command = "
-                                           "'BACKUP DATABASE'"), "50");
+    assert_string_equal(client_text(other,
+                                    "SELECT session_id FROM sys.dm_exec_requests WHERE command = "
+                                    "'BACKUP DATABASE'"),
+                        "50");
     client_close(other);
     stop(&w);
 }
@@ -513,7 +555,9 @@ static void the_language_of_the_session_words_the_messages(void **state)
 {
     static const struct {
         const char *language, *text;
-    } rows[] = {{"Spanish", "procesó correctamente"}, {"German", "erfolgreich"}, {"Japanese", "正常に処理されました"}};
+    } rows[] = {{"Spanish", "procesó correctamente"},
+                {"German", "erfolgreich"},
+                {"Japanese", "正常に処理されました"}};
     struct world w = start("{'time_scale':0}");
     struct client_reply r;
     char sql[80];
@@ -540,7 +584,10 @@ static void windows_paths_compare_without_case(void **state)
     size_t n = 0;
     n = file_count(&w);
     assert_int_equal(n, 1);
-    assert_string_equal(client_text(w.client, "SELECT file_exists FROM sys.dm_os_file_exists(N'D:\\BACKUP\\A.bak')"), "1");
+    assert_string_equal(
+        client_text(w.client,
+                    "SELECT file_exists FROM sys.dm_os_file_exists(N'D:\\BACKUP\\A.bak')"),
+        "1");
     stop(&w);
 }
 
@@ -549,7 +596,10 @@ static void the_control_procedure_makes_faults_from_outside(void **state)
     struct world w = start("{'time_scale':0}");
     struct client_reply r;
     (void)state;
-    client_run(w.client, "EXEC sweetspot_sim.dbo.control N'{\"do\":\"error\",\"match\":\"BACKUP\",\"number\":3203}'", &r);
+    client_run(
+        w.client,
+        "EXEC sweetspot_sim.dbo.control N'{\"do\":\"error\",\"match\":\"BACKUP\",\"number\":3203}'",
+        &r);
     assert_false(r.failed);
     client_reply_free(&r);
     check_error(&w, "BACKUP DATABASE Sales TO DISK = N'NUL'", 3203);

@@ -73,7 +73,7 @@ struct expr {
     /* filled by the binder */
     struct type type;
     int depth, source, column;
-    int slot; /* aggregate or window result, -1 none */
+    int slot;          /* aggregate or window result, -1 none */
     const void *bound; /* function descriptor */
 };
 
@@ -184,10 +184,10 @@ struct argument { /* of EXEC, of SET/DECLARE/UPDATE (name = value), of options *
 
 struct option { /* WITH name = value */
     const char *name;
-    const char *value;  /* text of the value, NULL if none */
+    const char *value; /* text of the value, NULL if none */
     bool is_number;
-    const char *var;    /* or the name of a variable */
-    const char *extra;  /* COMPRESSION (ALGORITHM = value, LEVEL = extra) */
+    const char *var;   /* or the name of a variable */
+    const char *extra; /* COMPRESSION (ALGORITHM = value, LEVEL = extra) */
     int line;
 };
 
@@ -201,7 +201,7 @@ struct device {
 struct stmt {
     enum stmt_kind kind;
     int line;
-    size_t at; /* where its text begins in the batch */
+    size_t at;        /* where its text begins in the batch */
     const char *verb; /* which transaction, DBCC command, SET option … in capitals */
     struct stmt *next;
     struct stmt *body, *other;

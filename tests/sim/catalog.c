@@ -36,10 +36,10 @@ static struct type spec_type(const char *spec)
     static const struct {
         char letter;
         enum vt base;
-    } letters[] = {{'i', VT_INT}, {'b', VT_BIGINT}, {'s', VT_SMALLINT}, {'t', VT_TINYINT},
-                   {'B', VT_BIT}, {'n', VT_NVARCHAR}, {'c', VT_NVARCHAR}, {'v', VT_VARCHAR},
-                   {'d', VT_DATETIME}, {'e', VT_DATETIME2}, {'g', VT_GUID}, {'N', VT_DECIMAL},
-                   {'x', VT_VARBINARY}, {'V', VT_VARIANT}, {'f', VT_FLOAT}};
+    } letters[] = {{'i', VT_INT},       {'b', VT_BIGINT},    {'s', VT_SMALLINT}, {'t', VT_TINYINT},
+                   {'B', VT_BIT},       {'n', VT_NVARCHAR},  {'c', VT_NVARCHAR}, {'v', VT_VARCHAR},
+                   {'d', VT_DATETIME},  {'e', VT_DATETIME2}, {'g', VT_GUID},     {'N', VT_DECIMAL},
+                   {'x', VT_VARBINARY}, {'V', VT_VARIANT},   {'f', VT_FLOAT}};
     int n = (int)strtol(spec + 1, NULL, 10);
     for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++)
         if (letters[i].letter == *spec) {
@@ -107,30 +107,37 @@ static bool may_read(struct session *s, const struct view *v)
     if (!v->right)
         return true;
     if (sim_text_is(v->right, "VIEW SERVER STATE") && s->sim->major >= 16)
-        return sim_may_server(s, "VIEW SERVER PERFORMANCE STATE") && !sim_refused(s, "VIEW SERVER STATE");
+        return sim_may_server(s, "VIEW SERVER PERFORMANCE STATE") &&
+               !sim_refused(s, "VIEW SERVER STATE");
     return sim_may_server(s, v->right);
 }
 
 static bool fill_view(struct eval *ev, const struct view *v, const struct from *from,
-                      const char *database, bool describe, struct value *args,
-                      struct rowset **out)
+                      const char *database, bool describe, struct value *args, struct rowset **out)
 {
     struct session *s = ev->session;
     struct rowset *rows = sim_rowset_new(ev->arena);
 
     if (v->args >= 0 && from->arg_count != v->args)
-        return sim_raise_text(s, 313, 16, 3,
-                              sim_arena_printf(ev->arena,
-                                               "An insufficient number of arguments were supplied for "
-                                               "the procedure or function %s.", v->name));
+        return sim_raise_text(
+            s, 313, 16, 3,
+            sim_arena_printf(ev->arena,
+                             "An insufficient number of arguments were supplied for "
+                             "the procedure or function %s.",
+                             v->name));
     add_columns(ev, v, rows);
     *out = rows;
     if (describe)
         return true;
     if (!may_read(s, v))
         return refuse_view(s, v);
-    struct filler f = {.ev = ev, .session = s, .sim = s->sim, .rows = rows, .args = args,
-                       .arg_count = from->arg_count, .database = database};
+    struct filler f = {.ev = ev,
+                       .session = s,
+                       .sim = s->sim,
+                       .rows = rows,
+                       .args = args,
+                       .arg_count = from->arg_count,
+                       .database = database};
     return v->fill(&f);
 }
 
@@ -138,8 +145,9 @@ static bool variable_table(struct eval *ev, const char *name, bool describe, str
 {
     const struct variable *v = sim_variable_find(ev->frame, name);
     if (!v || !v->table)
-        return sim_raise_text(ev->session, 1087, 15, 2,
-                              sim_arena_printf(ev->arena, "Must declare the table variable \"%s\".", name));
+        return sim_raise_text(
+            ev->session, 1087, 15, 2,
+            sim_arena_printf(ev->arena, "Must declare the table variable \"%s\".", name));
     *out = tsql_table_rows_locked(ev->arena, v->table, describe);
     return true;
 }

@@ -51,8 +51,8 @@ static void set_datetime(struct value *v, const uint8_t *p, size_t size)
         uint32_t units = 0;
         memcpy(&days, p, 4);
         memcpy(&units, p + 4, 4);
-        v->i = sim_time_round(VT_DATETIME, 3, TICKS_1900 + days * TICKS_PER_DAY +
-                                                  units * TICKS_PER_SECOND / 300);
+        v->i = sim_time_round(VT_DATETIME, 3,
+                              TICKS_1900 + days * TICKS_PER_DAY + units * TICKS_PER_SECOND / 300);
     } else {
         v->i = TICKS_1900 + (p[0] | p[1] << 8) * TICKS_PER_DAY +
                (p[2] | p[3] << 8) * 60 * TICKS_PER_SECOND;
@@ -136,10 +136,10 @@ static bool old_type(uint8_t code, enum vt *base, size_t *size)
         uint8_t code;
         enum vt base;
         uint8_t size;
-    } types[] = {{0x30, VT_TINYINT, 1}, {0x32, VT_BIT, 1}, {0x34, VT_SMALLINT, 2},
-                 {0x38, VT_INT, 4}, {0x7F, VT_BIGINT, 8}, {0x3B, VT_FLOAT, 4},
-                 {0x3E, VT_FLOAT, 8}, {0x3A, VT_DATETIME, 4}, {0x3D, VT_DATETIME, 8},
-                 {0x3C, VT_MONEY, 8}, {0x7A, VT_MONEY, 4}};
+    } types[] = {{0x30, VT_TINYINT, 1}, {0x32, VT_BIT, 1},      {0x34, VT_SMALLINT, 2},
+                 {0x38, VT_INT, 4},     {0x7F, VT_BIGINT, 8},   {0x3B, VT_FLOAT, 4},
+                 {0x3E, VT_FLOAT, 8},   {0x3A, VT_DATETIME, 4}, {0x3D, VT_DATETIME, 8},
+                 {0x3C, VT_MONEY, 8},   {0x7A, VT_MONEY, 4}};
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (types[i].code == code) {
             *base = types[i].base;
@@ -209,8 +209,8 @@ static void read_long(struct cursor *c, uint8_t code, struct value *v, struct ar
 
 static bool read_sized(struct cursor *c, uint8_t code, struct value *v, struct arena *arena)
 {
-    static const enum vt ints[] = {VT_INT, VT_TINYINT, VT_SMALLINT, VT_INT, VT_INT,
-                                   VT_BIGINT, VT_BIGINT, VT_BIGINT, VT_BIGINT};
+    static const enum vt ints[] = {VT_INT,    VT_TINYINT, VT_SMALLINT, VT_INT,   VT_INT,
+                                   VT_BIGINT, VT_BIGINT,  VT_BIGINT,   VT_BIGINT};
     size_t most = code == 0x28 || (code >= 0x29 && code <= 0x2B) ? 0 : (size_t)get(c, 1);
 
     if (code == 0x26)
@@ -228,8 +228,10 @@ static bool read_sized(struct cursor *c, uint8_t code, struct value *v, struct a
     else if (code == 0x28)
         v->type = sim_type(VT_DATE, 0);
     else if (code >= 0x29 && code <= 0x2B) {
-        v->type = sim_type(code == 0x29 ? VT_TIME : code == 0x2A ? VT_DATETIME2
-                                                                 : VT_DATETIMEOFFSET, 0);
+        v->type = sim_type(code == 0x29   ? VT_TIME
+                           : code == 0x2A ? VT_DATETIME2
+                                          : VT_DATETIMEOFFSET,
+                           0);
         v->type.scale = (int)get(c, 1) & 7;
     } else if (code == 0x6A || code == 0x6C) {
         int precision = (int)get(c, 1);

@@ -20,7 +20,9 @@ bool tsql_conversion_error(struct session *s, int number, const struct value *v,
     if (number == 8114 || number == 529)
         return sim_raise(s, number, 5, from, target, NULL);
     if (number == 8115)
-        return sim_raise(s, number, 2, sim_type_is_number(&v->type) && v->type.base == to.base ? "expression" : from,
+        return sim_raise(s, number, 2,
+                         sim_type_is_number(&v->type) && v->type.base == to.base ? "expression"
+                                                                                 : from,
                          v->type.base == VT_DECIMAL ? "numeric" : target, NULL);
     if (number == 220)
         return sim_raise(s, number, 2, target, text, NULL);
@@ -64,8 +66,12 @@ static bool eval_compare(struct eval *ev, const struct expr *e, struct value *ou
         return true;
     if (!compare(ev, &a, &b, &c))
         return false;
-    bool good = e->op == '=' ? c == 0 : e->op == '#' ? c != 0 : e->op == '<' ? c < 0
-                : e->op == '>' ? c > 0 : e->op == 'l' ? c <= 0 : c >= 0;
+    bool good = e->op == '='   ? c == 0
+                : e->op == '#' ? c != 0
+                : e->op == '<' ? c < 0
+                : e->op == '>' ? c > 0
+                : e->op == 'l' ? c <= 0
+                               : c >= 0;
     *out = truth(good);
     return true;
 }

@@ -17,8 +17,8 @@ struct variable *sim_variable_find(struct frame *f, const char *name)
 
 struct variable *sim_variable_add(struct frame *f, const char *name, struct type type)
 {
-    f->variables = sim_arena_grow(f->arena, f->variables, (size_t)f->variable_count,
-                                  sizeof(*f->variables));
+    f->variables =
+        sim_arena_grow(f->arena, f->variables, (size_t)f->variable_count, sizeof(*f->variables));
     struct variable *v = &f->variables[f->variable_count++];
     *v = (struct variable){.name = name, .value = sim_null(type)};
     return v;
@@ -49,8 +49,8 @@ void sim_drop_connection(struct session *s)
 /* Errors after which SQL Server does not go on with the batch. */
 static bool ends_batch(int number)
 {
-    static const int numbers[] = {102, 137, 155, 156, 174, 195, 207, 208, 209, 241, 242, 245, 248,
-                                  1087, 4104, 4121, 8114, 8120};
+    static const int numbers[] = {102, 137, 155, 156, 174,  195,  207,  208,  209,
+                                  241, 242, 245, 248, 1087, 4104, 4121, 8114, 8120};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i] == number)
             return true;
@@ -91,7 +91,8 @@ void sim_send_rows(struct frame *f, const struct rowset *rows)
             all->column_count = rows->column_count;
         }
         for (int r = 0; r < rows->row_count && rows->column_count == all->column_count; r++) {
-            all->rows = sim_arena_grow(f->arena, all->rows, (size_t)all->row_count, sizeof(*all->rows));
+            all->rows =
+                sim_arena_grow(f->arena, all->rows, (size_t)all->row_count, sizeof(*all->rows));
             all->rows[all->row_count++] = rows->rows[r];
         }
         return;
@@ -136,7 +137,8 @@ static bool select_into(struct frame *f, const struct select *q, const struct ro
     int64_t count = 0;
     st.columns = sim_arena_alloc(f->arena, (size_t)(rows->column_count + 1) * sizeof(*st.columns));
     for (int c = 0; c < rows->column_count; c++)
-        st.columns[c] = (struct column_def){.name = rows->columns[c].name, .type = rows->columns[c].type};
+        st.columns[c] =
+            (struct column_def){.name = rows->columns[c].name, .type = rows->columns[c].type};
     return sim_create_table(f, &st) && sim_insert_rows(f, &st, rows, &count);
 }
 
@@ -307,7 +309,8 @@ static enum flow run_exec(struct frame *f, struct stmt *st)
     struct eval ev = {.session = s, .frame = f, .arena = f->arena};
     for (int i = 0; i < n && good; i++) {
         struct variable *v = params[i].output && st->args[i].value->kind == E_VAR
-                                 ? sim_variable_find(f, st->args[i].value->text) : NULL;
+                                 ? sim_variable_find(f, st->args[i].value->text)
+                                 : NULL;
         if (v)
             good = tsql_cast(&ev, &params[i].value, v->value.type, &v->value);
     }
@@ -330,8 +333,8 @@ static enum flow run_exec_text(struct frame *f, struct stmt *st)
     struct value v = {0};
     if (!tsql_value(f, st->expr, &v))
         return sim_after(f, false, 0xE0, -1);
-    struct frame child = {.session = f->session, .parent = f, .arena = f->arena,
-                          .in_procedure = f->in_procedure};
+    struct frame child = {
+        .session = f->session, .parent = f, .arena = f->arena, .in_procedure = f->in_procedure};
     enum flow flow = sim_run_text(&child, v.is_null ? "" : v.s);
     sim_frame_fini(&child);
     return flow == FLOW_RETURN ? FLOW_NEXT : flow;
@@ -471,9 +474,12 @@ enum flow sim_run_text(struct frame *f, const char *text)
     }
     if (++s->nesting > 32) {
         s->nesting--;
-        return sim_after(f, sim_raise_text(s, 217, 16, 1,
-                                           "Maximum stored procedure, function, trigger, or view nesting "
-                                           "level exceeded (limit 32)."), 0, -1);
+        return sim_after(
+            f,
+            sim_raise_text(s, 217, 16, 1,
+                           "Maximum stored procedure, function, trigger, or view nesting "
+                           "level exceeded (limit 32)."),
+            0, -1);
     }
     enum flow flow = sim_run_list(f, list);
     s->nesting--;

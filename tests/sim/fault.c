@@ -30,9 +30,9 @@ static const struct verb verbs[] = {
     {"slow", SIM_SLOW, 0},
 };
 
-static const char *const members[] = {"do", "match", "nth", "times", "number", "severity",
-                                      "state", "text", "percent", "factor", "path", "free_mib",
-                                      "database", "mib", "on", "name", NULL};
+static const char *const members[] = {
+    "do",     "match", "nth",      "times",    "number", "severity", "state", "text", "percent",
+    "factor", "path",  "free_mib", "database", "mib",    "on",       "name",  NULL};
 
 static int problem(char *error, size_t size, const char *what)
 {
@@ -75,17 +75,17 @@ static void add_locked(struct sim *sim, const struct verb *verb, const cJSON *o)
     const cJSON *factor = cJSON_GetObjectItemCaseSensitive(o, "factor");
     bool forever = verb->kind == SIM_HIDE || verb->kind == SIM_REFUSE_RIGHT ||
                    verb->kind == SIM_DELETE_NOTHING;
-    sim->faults[sim->fault_count++] = (struct sim_fault){
-        .kind = verb->kind,
-        .match = sim_dup(text(o, "match", "")),
-        .nth = number(o, "nth", 1),
-        .times = number(o, "times", forever ? -1 : 1),
-        .number = number(o, "number", 3202),
-        .severity = number(o, "severity", 16),
-        .state = number(o, "state", 1),
-        .percent = number(o, "percent", verb->percent),
-        .factor = cJSON_IsNumber(factor) ? factor->valuedouble : 3,
-        .text = sim_dup(text(o, "text", NULL))};
+    sim->faults[sim->fault_count++] =
+        (struct sim_fault){.kind = verb->kind,
+                           .match = sim_dup(text(o, "match", "")),
+                           .nth = number(o, "nth", 1),
+                           .times = number(o, "times", forever ? -1 : 1),
+                           .number = number(o, "number", 3202),
+                           .severity = number(o, "severity", 16),
+                           .state = number(o, "state", 1),
+                           .percent = number(o, "percent", verb->percent),
+                           .factor = cJSON_IsNumber(factor) ? factor->valuedouble : 3,
+                           .text = sim_dup(text(o, "text", NULL))};
 }
 
 static int fill_volume_locked(struct sim *sim, const cJSON *o, char *error, size_t size)
@@ -120,10 +120,11 @@ static int foreign_locked(struct sim *sim, const cJSON *o)
 
 static int folder_locked(struct sim *sim, const cJSON *o)
 {
-    sim->folders = sim_realloc(sim->folders, (size_t)(sim->folder_count + 1) * sizeof(*sim->folders));
+    sim->folders =
+        sim_realloc(sim->folders, (size_t)(sim->folder_count + 1) * sizeof(*sim->folders));
     const cJSON *on = cJSON_GetObjectItemCaseSensitive(o, "on");
-    sim->folders[sim->folder_count++] = (struct sim_folder){
-        .path = sim_dup(text(o, "path", "/x")), .denied = cJSON_IsFalse(on)};
+    sim->folders[sim->folder_count++] =
+        (struct sim_folder){.path = sim_dup(text(o, "path", "/x")), .denied = cJSON_IsFalse(on)};
     return 0;
 }
 
@@ -146,7 +147,8 @@ static int act_locked(struct sim *sim, const char *what, const cJSON *o, char *e
         return folder_locked(sim, o);
     if (!strcmp(what, "trace_flag"))
         return sim_flag_set_locked(sim, number(o, "number", 3042),
-                                   !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "on"))), 0;
+                                   !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "on"))),
+               0;
     if (!strcmp(what, "stop_listening"))
         return sim_listen_stop_locked(sim), 0;
     return 1;

@@ -39,8 +39,8 @@ static bool any_null(const struct value *args, int n)
     return false;
 }
 
-#define FUNCTION(name)                                                                            \
-    static bool name(struct eval *ev, const struct expr *e, struct value *args, int n,            \
+#define FUNCTION(name)                                                                             \
+    static bool name(struct eval *ev, const struct expr *e, struct value *args, int n,             \
                      struct value *out)
 #define UNUSED ((void)ev, (void)e, (void)n, (void)args)
 
@@ -155,7 +155,8 @@ FUNCTION(fn_charindex)
     for (int64_t i = 1; i < from && *p; i++)
         sim_utf8_next(&p);
     ptrdiff_t at = *what ? find(text, (size_t)(p - text), what) : -1;
-    *out = sim_int(at < 0 ? 0 : 1 + (int64_t)sim_utf16_len(sim_arena_dupn(ev->arena, text, (size_t)at)));
+    *out = sim_int(
+        at < 0 ? 0 : 1 + (int64_t)sim_utf16_len(sim_arena_dupn(ev->arena, text, (size_t)at)));
     return true;
 }
 
@@ -212,7 +213,8 @@ FUNCTION(fn_replicate)
     UNUSED;
     if (any_null(args, n))
         return true;
-    if ((!space && !tsql_as_text(ev, &args[0], &t)) || !tsql_as_int(ev, &args[space ? 0 : 1], &count))
+    if ((!space && !tsql_as_text(ev, &args[0], &t)) ||
+        !tsql_as_int(ev, &args[space ? 0 : 1], &count))
         return false;
     if (count < 0)
         return true;
@@ -333,7 +335,8 @@ FUNCTION(fn_round)
     *out = args[0];
     if (any_null(args, n))
         return true;
-    if ((n > 1 && !tsql_as_int(ev, &args[1], &digits)) || (n > 2 && !tsql_as_int(ev, &args[2], &mode)))
+    if ((n > 1 && !tsql_as_int(ev, &args[1], &digits)) ||
+        (n > 2 && !tsql_as_int(ev, &args[2], &mode)))
         return false;
     bool up = sim_text_begins(e->text, "CEILING"), down = sim_text_is(e->text, "FLOOR");
     if (out->type.base == VT_DECIMAL) {
@@ -369,7 +372,8 @@ FUNCTION(fn_math)
         r = (double)((a > 0) - (a < 0));
     struct value f = sim_float(r);
     if (isnan(r) || isinf(r))
-        return sim_raise_text(ev->session, 3623, 16, 1, "An invalid floating point operation occurred.");
+        return sim_raise_text(ev->session, 3623, 16, 1,
+                              "An invalid floating point operation occurred.");
     return tsql_cast(ev, &f, e->type, out);
 }
 
@@ -447,7 +451,9 @@ static struct type concat_type(const struct expr *e)
     for (int i = 0; i < e->count; i++) {
         const struct type *t = &e->args[i]->type;
         wide = wide || t->base == VT_NVARCHAR;
-        length = length < 0 || (sim_type_is_text(t) && t->length < 0) ? -1 : length + (sim_type_is_text(t) ? t->length : 40);
+        length = length < 0 || (sim_type_is_text(t) && t->length < 0)
+                     ? -1
+                     : length + (sim_type_is_text(t) ? t->length : 40);
     }
     int most = wide ? 4000 : 8000;
     return sim_type(wide ? VT_NVARCHAR : VT_VARCHAR, length > most ? most : length);
@@ -455,10 +461,15 @@ static struct type concat_type(const struct expr *e)
 
 struct type tsql_function_type(const struct function *fn, const struct expr *e)
 {
-    static const enum vt plain[] = {[R_INT] = VT_INT, [R_BIGINT] = VT_BIGINT, [R_BIT] = VT_BIT,
-                                    [R_FLOAT] = VT_FLOAT, [R_DATETIME] = VT_DATETIME,
-                                    [R_DATETIME2] = VT_DATETIME2, [R_OFFSET] = VT_DATETIMEOFFSET,
-                                    [R_DATE] = VT_DATE, [R_GUID] = VT_GUID,
+    static const enum vt plain[] = {[R_INT] = VT_INT,
+                                    [R_BIGINT] = VT_BIGINT,
+                                    [R_BIT] = VT_BIT,
+                                    [R_FLOAT] = VT_FLOAT,
+                                    [R_DATETIME] = VT_DATETIME,
+                                    [R_DATETIME2] = VT_DATETIME2,
+                                    [R_OFFSET] = VT_DATETIMEOFFSET,
+                                    [R_DATE] = VT_DATE,
+                                    [R_GUID] = VT_GUID,
                                     [R_VARIANT] = VT_VARIANT};
     struct type first = e->count ? e->args[0]->type : sim_type(VT_INT, 0);
     bool narrow = first.base == VT_VARCHAR;
@@ -474,9 +485,11 @@ struct type tsql_function_type(const struct function *fn, const struct expr *e)
     if (fn->result == R_BINARY)
         return sim_type(VT_VARBINARY, 8000);
     if (fn->result == R_ARG2)
-        return e->count > 2 && sim_type_is_time(&e->args[2]->type) ? e->args[2]->type : sim_type(VT_DATETIME, 0);
+        return e->count > 2 && sim_type_is_time(&e->args[2]->type) ? e->args[2]->type
+                                                                   : sim_type(VT_DATETIME, 0);
     if (fn->result == R_TEXT0)
-        return sim_type_is_text(&first) ? sim_type(first.base, first.length) : sim_type(VT_VARCHAR, 8000);
+        return sim_type_is_text(&first) ? sim_type(first.base, first.length)
+                                        : sim_type(VT_VARCHAR, 8000);
     if (fn->result == R_LONG0)
         return sim_type(narrow ? VT_VARCHAR : VT_NVARCHAR, narrow ? 8000 : 4000);
     if (fn->result == R_CONCAT)

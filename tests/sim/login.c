@@ -42,10 +42,10 @@ int sim_prelogin(struct session *s, struct bytes *body, bool *out_login_only)
     int answer = s->wire.tls ? asked : encryption_answer(sim, asked);
     const size_t start = 5 * 4 + 1;
 
-    put_option(&b, 0, start, 6);      /* version */
-    put_option(&b, 1, start + 6, 1);  /* encryption */
-    put_option(&b, 2, start + 7, 1);  /* instance */
-    put_option(&b, 4, start + 8, 1);  /* MARS */
+    put_option(&b, 0, start, 6);     /* version */
+    put_option(&b, 1, start + 6, 1); /* encryption */
+    put_option(&b, 2, start + 7, 1); /* instance */
+    put_option(&b, 4, start + 8, 1); /* MARS */
     sim_bytes_u8(&b, 0xFF);
     sim_bytes_u8(&b, (unsigned)sim->major);
     sim_bytes_u8(&b, (unsigned)sim->minor);

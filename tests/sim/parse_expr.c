@@ -352,8 +352,8 @@ static struct expr *comparison(struct parser *p, struct expr *left)
     static const struct {
         const char *text;
         char op;
-    } ops[] = {{"=", '='}, {"<>", '#'}, {"!=", '#'}, {"<=", 'l'}, {">=", 'g'},
-               {"!>", 'l'}, {"!<", 'g'}, {"<", '<'}, {">", '>'}};
+    } ops[] = {{"=", '='},  {"<>", '#'}, {"!=", '#'}, {"<=", 'l'}, {">=", 'g'},
+               {"!>", 'l'}, {"!<", 'g'}, {"<", '<'},  {">", '>'}};
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (tsql_accept(p, ops[i].text))
             return pair(p, E_COMPARE, ops[i].op, left, tsql_expr(p));
@@ -405,14 +405,14 @@ static bool is_condition_paren(const struct parser *p)
             return false; /* what follows inside belongs to it */
         else if (depth == 1 && t->kind == T_OP && strchr("=<>!", t->text[0]))
             return true;
-        else if (depth == 1 && (tsql_is_at(p, i, "AND") || tsql_is_at(p, i, "OR") ||
-                                tsql_is_at(p, i, "NOT") || tsql_is_at(p, i, "IS") ||
-                                tsql_is_at(p, i, "IN") || tsql_is_at(p, i, "LIKE") ||
-                                tsql_is_at(p, i, "EXISTS") || tsql_is_at(p, i, "BETWEEN")))
+        else if (depth == 1 &&
+                 (tsql_is_at(p, i, "AND") || tsql_is_at(p, i, "OR") || tsql_is_at(p, i, "NOT") ||
+                  tsql_is_at(p, i, "IS") || tsql_is_at(p, i, "IN") || tsql_is_at(p, i, "LIKE") ||
+                  tsql_is_at(p, i, "EXISTS") || tsql_is_at(p, i, "BETWEEN")))
             return true;
         else if (depth == 2 && i == 1)
-            if (is_condition_paren(&(struct parser){.tokens = p->tokens, .count = p->count,
-                                                    .pos = p->pos + 1}))
+            if (is_condition_paren(
+                    &(struct parser){.tokens = p->tokens, .count = p->count, .pos = p->pos + 1}))
                 return true;
     }
 }

@@ -478,7 +478,8 @@ struct stmt *tsql_statement(struct parser *p)
         parse_waitfor(p, s);
     } else if (tsql_accept(p, "THROW")) {
         parse_throw(p, s);
-    } else if (start == 0 && tsql_peek(p)->kind == T_NAME && !tsql_is_reserved(tsql_peek(p)->text)) {
+    } else if (start == 0 && tsql_peek(p)->kind == T_NAME &&
+               !tsql_is_reserved(tsql_peek(p)->text)) {
         parse_exec(p, s, false); /* the first statement may leave EXEC out */
     } else {
         tsql_fail_here(p);

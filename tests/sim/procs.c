@@ -38,7 +38,8 @@ static bool bind_parameters(struct frame *child, const char *declared, struct pa
         if (given && !tsql_cast(&ev, &given->value, defs[i].type, &v->value))
             return false;
         if (!given)
-            return sim_raise(s, 8178, 1, sim_arena_printf(child->arena, "(%s)%s", declared, statement),
+            return sim_raise(s, 8178, 1,
+                             sim_arena_printf(child->arena, "(%s)%s", declared, statement),
                              defs[i].name, NULL);
     }
     for (int k = 0; k < n; k++) {
@@ -56,8 +57,8 @@ static bool run_dynamic(struct frame *f, const char *text, const char *declared,
                         struct parameter *params, int n)
 {
     struct session *s = f->session;
-    struct frame child = {.session = s, .parent = f, .arena = f->arena, .batch = text,
-                          .in_procedure = true};
+    struct frame child = {
+        .session = s, .parent = f, .arena = f->arena, .batch = text, .in_procedure = true};
     const char *statement = s->statement;
     int error = s->error;
 
@@ -94,8 +95,8 @@ static struct prepared *add_prepared(struct session *s, const char *text, const 
 {
     s->prepared = sim_realloc(s->prepared, (size_t)(s->prepared_count + 1) * sizeof(*s->prepared));
     struct prepared *p = &s->prepared[s->prepared_count++];
-    *p = (struct prepared){.handle = ++s->next_handle, .text = sim_dup(text),
-                           .parameters = sim_dup(declared)};
+    *p = (struct prepared){
+        .handle = ++s->next_handle, .text = sim_dup(text), .parameters = sim_dup(declared)};
     return p;
 }
 
@@ -111,7 +112,8 @@ static struct prepared *find_prepared(struct session *s, int64_t handle)
 static void describe(struct frame *f, const char *text, const char *declared)
 {
     struct session *s = f->session;
-    struct parser p = {.arena = f->arena, .batch = text}, d = {.arena = f->arena, .batch = declared};
+    struct parser p = {.arena = f->arena, .batch = text},
+                  d = {.arena = f->arena, .batch = declared};
     struct frame child = {.session = s, .arena = f->arena, .batch = text, .in_procedure = true};
     struct rowset *rows = NULL;
     struct stmt *st = tsql_parse(&p);
@@ -156,8 +158,8 @@ static bool sp_execute(struct frame *f, struct parameter *params, int n, int *st
     const struct prepared *p = n ? find_prepared(s, params[0].value.i) : NULL;
     if (!p)
         return sim_raise(s, 8179, 2, sim_num(s, n ? params[0].value.i : 0), NULL);
-    bool good = run_dynamic(f, sim_arena_dup(f->arena, p->text), sim_arena_dup(f->arena, p->parameters),
-                            params + 1, n - 1);
+    bool good = run_dynamic(f, sim_arena_dup(f->arena, p->text),
+                            sim_arena_dup(f->arena, p->parameters), params + 1, n - 1);
     *status = good ? 0 : s->error;
     return good;
 }
@@ -226,7 +228,8 @@ static bool sp_configure(struct frame *f, struct parameter *params, int n, int *
             int old = *rows[i].slot;
             *rows[i].slot = (int)params[1].value.i;
             pthread_mutex_unlock(&sim->lock);
-            sim_raise(s, 15457, 1, rows[i].name, sim_num(s, old), sim_num(s, params[1].value.i), NULL);
+            sim_raise(s, 15457, 1, rows[i].name, sim_num(s, old), sim_num(s, params[1].value.i),
+                      NULL);
             return true;
         }
     if (sim_text_is(name, "show advanced options"))
@@ -289,7 +292,8 @@ static bool control_statements(struct frame *f, struct parameter *params, int n,
     sim_rowset_column(f->arena, r, "statement", sim_type(VT_NVARCHAR, -1));
     pthread_mutex_lock(&sim->lock);
     for (int i = 0; i < sim->statement_count; i++)
-        sim_rowset_row(f->arena, r)[0] = sim_text_n(sim_arena_dup(f->arena, sim->statements[i]), -1);
+        sim_rowset_row(f->arena, r)[0] =
+            sim_text_n(sim_arena_dup(f->arena, sim->statements[i]), -1);
     pthread_mutex_unlock(&sim->lock);
     sim_send_rows(f, r);
     sim_done(f, 0, 0xC1, r->row_count);
@@ -342,8 +346,8 @@ static bool xp_fileexist(struct frame *f, struct parameter *params, int n, int *
     struct value *row = sim_rowset_row(f->arena, r);
     row[0] = sim_number(VT_TINYINT, is_file_locked(sim, path));
     row[1] = sim_number(VT_TINYINT, sim_folder_find_locked(sim, path) != NULL);
-    row[2] = sim_number(VT_TINYINT,
-                        sim_folder_find_locked(sim, sim_parent_folder(sim, f->arena, path)) != NULL);
+    row[2] = sim_number(
+        VT_TINYINT, sim_folder_find_locked(sim, sim_parent_folder(sim, f->arena, path)) != NULL);
     pthread_mutex_unlock(&sim->lock);
     if (n > 1 && params[1].output) {
         params[1].value = sim_int(row[0].i);
@@ -437,10 +441,14 @@ static bool xp_delete_files(struct frame *f, struct parameter *params, int n, in
     pthread_mutex_unlock(&s->sim->lock);
     if (!deleted && !nothing && !strpbrk(text_of(f, &params[0]), "*?")) {
         *status = 1;
-        return sim_raise_text(s, 22048, 16, 1, sim_arena_printf(f->arena,
-                              "Error executing extended stored procedure xp_delete_files. Specify a valid "
-                              "path; the operating system reported 2(The system cannot find the file "
-                              "specified.) for '%s'.", text_of(f, &params[0])));
+        return sim_raise_text(
+            s, 22048, 16, 1,
+            sim_arena_printf(
+                f->arena,
+                "Error executing extended stored procedure xp_delete_files. Specify a valid "
+                "path; the operating system reported 2(The system cannot find the file "
+                "specified.) for '%s'.",
+                text_of(f, &params[0])));
     }
     return true;
 }
@@ -459,7 +467,8 @@ static bool sp_delete_history(struct frame *f, struct parameter *params, int n, 
     struct sim *sim = f->session->sim;
     (void)status;
     if (!sim_in_role(f->session, "msdb", "db_owner"))
-        return sim_raise(f->session, 229, 5, "EXECUTE", "sp_delete_database_backuphistory", "msdb", "dbo", NULL);
+        return sim_raise(f->session, 229, 5, "EXECUTE", "sp_delete_database_backuphistory", "msdb",
+                         "dbo", NULL);
     pthread_mutex_lock(&sim->lock);
     for (int i = 0; n && i < sim->set_count; i++)
         if (sim_text_is(sim->sets[i].database, text_of(f, &params[0])))
@@ -506,7 +515,8 @@ static const char *dotted(struct arena *arena, const struct name *n)
     return text;
 }
 
-bool sim_call(struct frame *f, const struct name *name, struct parameter *params, int n, int *status)
+bool sim_call(struct frame *f, const struct name *name, struct parameter *params, int n,
+              int *status)
 {
     struct session *s = f->session;
     const char *bare = name->part[name->count - 1], *outer = s->procedure;

@@ -8,7 +8,8 @@ static const struct sim_set *set_locked(struct sim *sim, const char *path, int p
     const struct sim_set *found = NULL;
     for (int i = 0; i < sim->set_count; i++)
         for (int d = 0; d < sim->sets[i].device_count; d++)
-            if (sim_path_same(sim, sim->sets[i].devices[d], path) && (!position || sim->sets[i].position == position))
+            if (sim_path_same(sim, sim->sets[i].devices[d], path) &&
+                (!position || sim->sets[i].position == position))
                 found = &sim->sets[i];
     return found;
 }
@@ -30,7 +31,8 @@ static struct rowset *header_locked(struct frame *f, const struct sim_set *x)
     struct sim *sim = f->session->sim;
 
     put(f, r, "BackupName", sim_text_n(x->name ? sim_arena_dup(f->arena, x->name) : NULL, 128));
-    put(f, r, "BackupDescription", sim_text_n(x->description ? sim_arena_dup(f->arena, x->description) : NULL, 255));
+    put(f, r, "BackupDescription",
+        sim_text_n(x->description ? sim_arena_dup(f->arena, x->description) : NULL, 255));
     put(f, r, "BackupType", sim_number(VT_SMALLINT, x->type == 'D' ? 1 : x->type == 'L' ? 2 : 5));
     put(f, r, "Compressed", sim_number(VT_TINYINT, x->compressed));
     put(f, r, "Position", sim_number(VT_SMALLINT, x->position));
@@ -41,8 +43,10 @@ static struct rowset *header_locked(struct frame *f, const struct sim_set *x)
     put(f, r, "FirstLSN", sim_decimal((dec_t)x->first_lsn, 25, 0));
     put(f, r, "LastLSN", sim_decimal((dec_t)x->last_lsn, 25, 0));
     put(f, r, "CheckpointLSN", sim_decimal((dec_t)x->checkpoint_lsn, 25, 0));
-    put(f, r, "BackupStartDate", sim_time(VT_DATETIME, x->start_ticks - x->start_ticks % TICKS_PER_SECOND));
-    put(f, r, "BackupFinishDate", sim_time(VT_DATETIME, x->finish_ticks - x->finish_ticks % TICKS_PER_SECOND));
+    put(f, r, "BackupStartDate",
+        sim_time(VT_DATETIME, x->start_ticks - x->start_ticks % TICKS_PER_SECOND));
+    put(f, r, "BackupFinishDate",
+        sim_time(VT_DATETIME, x->finish_ticks - x->finish_ticks % TICKS_PER_SECOND));
     put(f, r, "SoftwareVersionMajor", sim_int(sim->major));
     put(f, r, "IsCopyOnly", sim_bit(x->copy_only));
     put(f, r, "HasBackupChecksums", sim_bit(x->checksum));
@@ -68,7 +72,8 @@ bool sim_restore(struct frame *f, struct stmt *st)
     }
     pthread_mutex_lock(&sim->lock);
     const struct sim_vfile *file = sim_vfile_find_locked(sim, path);
-    const struct sim_set *x = file && file->kind == SIM_FILE_BACKUP ? set_locked(sim, path, 0) : NULL;
+    const struct sim_set *x =
+        file && file->kind == SIM_FILE_BACKUP ? set_locked(sim, path, 0) : NULL;
     bool exists = file != NULL;
     if (x)
         rows = header_locked(f, x);
@@ -80,7 +85,9 @@ bool sim_restore(struct frame *f, struct stmt *st)
     if (!rows)
         return sim_raise(s, 3013, 1, verb, NULL);
     if (!strcmp(st->verb, "VERIFYONLY"))
-        return sim_raise_text(s, 3262, 10, 1, sim_arena_printf(f->arena, "The backup set on file %d is valid.", 1)), true;
+        return sim_raise_text(s, 3262, 10, 1,
+                              sim_arena_printf(f->arena, "The backup set on file %d is valid.", 1)),
+               true;
     sim_send_rows(f, rows);
     return true;
 }

@@ -34,23 +34,49 @@ static const char default_common[] =
     "{'name':'Odd ]name\\u0027s','mib':24,'recovery':'SIMPLE','ratio':7.1}],"
     "'configurations':{},'trace_flags':[],'surface':{},'faults':[],'files':[]}";
 
-static const char *const members[] = {
-    "version", "edition", "platform", "language", "utc_offset_minutes", "server_name",
-    "collation", "cpu_count", "memory_mib", "backup_memory_mib", "time_scale", "seed", "noise",
-    "drift", "outlier_rate", "outlier_factor", "encryption", "certificate_file", "key_file",
-    "logins", "databases", "volumes", "folders", "files", "data_dir", "backup_dir", "surface",
-    "configurations", "trace_flags", "faults", "performance_counters", NULL};
-static const char *const login_members[] = {"name", "password", "sysadmin", "database", "language",
-                                            "permissions", "roles", NULL};
-static const char *const volume_members[] = {"mount", "name", "total_mib", "used_mib",
-                                             "read_mib_s", "write_mib_s", "sector_bytes", NULL};
+static const char *const members[] = {"version",
+                                      "edition",
+                                      "platform",
+                                      "language",
+                                      "utc_offset_minutes",
+                                      "server_name",
+                                      "collation",
+                                      "cpu_count",
+                                      "memory_mib",
+                                      "backup_memory_mib",
+                                      "time_scale",
+                                      "seed",
+                                      "noise",
+                                      "drift",
+                                      "outlier_rate",
+                                      "outlier_factor",
+                                      "encryption",
+                                      "certificate_file",
+                                      "key_file",
+                                      "logins",
+                                      "databases",
+                                      "volumes",
+                                      "folders",
+                                      "files",
+                                      "data_dir",
+                                      "backup_dir",
+                                      "surface",
+                                      "configurations",
+                                      "trace_flags",
+                                      "faults",
+                                      "performance_counters",
+                                      NULL};
+static const char *const login_members[] = {"name",     "password",    "sysadmin", "database",
+                                            "language", "permissions", "roles",    NULL};
+static const char *const volume_members[] = {
+    "mount", "name", "total_mib", "used_mib", "read_mib_s", "write_mib_s", "sector_bytes", NULL};
 static const char *const folder_members[] = {"path", "denied", NULL};
 static const char *const vfile_members[] = {"path", "mib", "kind", NULL};
 static const char *const file_members[] = {"name", "path", "type", "mib", "used_mib", NULL};
 static const char *const db_members[] = {
-    "name", "mib", "files", "recovery", "state", "user_access", "read_only", "encrypted",
-    "collation", "ratio", "changed_mib", "log_mib", "full", "log_chain", "replica_role",
-    "standby", NULL};
+    "name",      "mib",       "files",        "recovery", "state",       "user_access",
+    "read_only", "encrypted", "collation",    "ratio",    "changed_mib", "log_mib",
+    "full",      "log_chain", "replica_role", "standby",  NULL};
 
 struct loader {
     struct sim *sim;
@@ -111,8 +137,7 @@ static double number_of(struct loader *l, const cJSON *object, const char *name,
     return number(l, cJSON_GetObjectItemCaseSensitive(object, name), name, fallback);
 }
 
-static const char *text_of(struct loader *l, const cJSON *m, const char *name,
-                           const char *fallback)
+static const char *text_of(struct loader *l, const cJSON *m, const char *name, const char *fallback)
 {
     if (!m)
         return fallback;
@@ -144,8 +169,8 @@ static void load_texts(struct loader *l)
         const char *name;
         char **slot;
     } texts[] = {{"server_name", &sim->server_name}, {"collation", &sim->collation},
-                 {"language", &sim->language}, {"certificate_file", &sim->certificate_file},
-                 {"key_file", &sim->key_file}, {"backup_dir", &sim->backup_dir},
+                 {"language", &sim->language},       {"certificate_file", &sim->certificate_file},
+                 {"key_file", &sim->key_file},       {"backup_dir", &sim->backup_dir},
                  {"data_dir", &sim->data_dir}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         *texts[i].slot = sim_dup(text_of(l, member(l, texts[i].name), texts[i].name, NULL));
@@ -210,8 +235,9 @@ static void load_version(struct loader *l)
     const char *e = text_of(l, member(l, "encryption"), "encryption", "optional");
     if (strcmp(e, "none") && strcmp(e, "optional") && strcmp(e, "required"))
         fail(l, "none, optional or required is needed", "encryption");
-    sim->encryption = !strcmp(e, "none") ? SIM_TLS_NONE
-                      : !strcmp(e, "required") ? SIM_TLS_REQUIRED : SIM_TLS_OPTIONAL;
+    sim->encryption = !strcmp(e, "none")       ? SIM_TLS_NONE
+                      : !strcmp(e, "required") ? SIM_TLS_REQUIRED
+                                               : SIM_TLS_OPTIONAL;
 }
 
 static void load_surface(struct loader *l)
@@ -221,10 +247,13 @@ static void load_surface(struct loader *l)
         const char *name;
         double *slot;
         double fallback;
-    } rows[] = {{"read_mib_s", &s->read_mib_s, 1500}, {"floor", &s->floor, 0.4215},
-                {"knee", &s->knee, 24.7}, {"start", &s->start, 7},
+    } rows[] = {{"read_mib_s", &s->read_mib_s, 1500},
+                {"floor", &s->floor, 0.4215},
+                {"knee", &s->knee, 24.7},
+                {"start", &s->start, 7},
                 {"transfer_penalty", &s->transfer_penalty, 0.04},
-                {"block_gain", &s->block_gain, 0.01}, {"stripe_gain", &s->stripe_gain, 0.25},
+                {"block_gain", &s->block_gain, 0.01},
+                {"stripe_gain", &s->stripe_gain, 0.25},
                 {"compress_mib_s", &s->compress_mib_s, 260},
                 {"checksum_cost", &s->checksum_cost, 0.02},
                 {"cpu_ms_per_mib", &s->cpu_ms_per_mib, 0.12},
@@ -271,8 +300,8 @@ static void load_login(struct loader *l, const cJSON *m)
     const cJSON *roles = cJSON_GetObjectItemCaseSensitive(m, "roles"), *db = NULL;
     cJSON_ArrayForEach(db, roles)
     {
-        login->rights = sim_realloc(login->rights,
-                                    (size_t)(login->right_count + 1) * sizeof(*login->rights));
+        login->rights =
+            sim_realloc(login->rights, (size_t)(login->right_count + 1) * sizeof(*login->rights));
         struct sim_db_right *r = &login->rights[login->right_count++];
         *r = (struct sim_db_right){.database = sim_dup(db->string)};
         r->roles = text_list(l, db, "roles", &r->role_count);
@@ -400,14 +429,14 @@ static void load_storage(struct loader *l)
         check_members(l, m, volume_members, "volumes");
         sim->volumes =
             sim_realloc(sim->volumes, (size_t)(sim->volume_count + 1) * sizeof(*sim->volumes));
-        sim->volumes[sim->volume_count++] = (struct sim_volume){
-            .mount = sim_dup(get_text(l, m, "mount", "/")),
-            .name = sim_dup(get_text(l, m, "name", "")),
-            .total_bytes = (int64_t)(number_of(l, m, "total_mib", 65536) * mib),
-            .used_bytes = (int64_t)(number_of(l, m, "used_mib", 0) * mib),
-            .read_mib_s = number_of(l, m, "read_mib_s", 3000),
-            .write_mib_s = number_of(l, m, "write_mib_s", 1000),
-            .sector_bytes = (int)number_of(l, m, "sector_bytes", 512)};
+        sim->volumes[sim->volume_count++] =
+            (struct sim_volume){.mount = sim_dup(get_text(l, m, "mount", "/")),
+                                .name = sim_dup(get_text(l, m, "name", "")),
+                                .total_bytes = (int64_t)(number_of(l, m, "total_mib", 65536) * mib),
+                                .used_bytes = (int64_t)(number_of(l, m, "used_mib", 0) * mib),
+                                .read_mib_s = number_of(l, m, "read_mib_s", 3000),
+                                .write_mib_s = number_of(l, m, "write_mib_s", 1000),
+                                .sector_bytes = (int)number_of(l, m, "sector_bytes", 512)};
     }
     cJSON_ArrayForEach(m, member(l, "folders"))
     {
@@ -426,8 +455,9 @@ static void load_storage(struct loader *l)
         struct sim_vfile *f = sim_vfile_add_locked(sim, get_text(l, m, "path", "/x"));
         const char *kind = get_text(l, m, "kind", "backup");
         f->size_bytes = (int64_t)(number_of(l, m, "mib", 1) * mib);
-        f->kind = !strcmp(kind, "backup") ? SIM_FILE_BACKUP
-                  : !strcmp(kind, "aborted") ? SIM_FILE_ABORTED : SIM_FILE_FOREIGN;
+        f->kind = !strcmp(kind, "backup")    ? SIM_FILE_BACKUP
+                  : !strcmp(kind, "aborted") ? SIM_FILE_ABORTED
+                                             : SIM_FILE_FOREIGN;
         f->sets = f->stripes = 1;
     }
 }

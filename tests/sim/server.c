@@ -188,8 +188,7 @@ int sim_start_at(const char *scenario, const char *address, int port, bool print
     sim->print_statements = print_statements;
     if (sim_scenario_load(sim, scenario, error, SIM_ERROR_SIZE))
         goto fail;
-    sim->identity =
-        wire_identity_new(sim->certificate_file, sim->key_file, error, SIM_ERROR_SIZE);
+    sim->identity = wire_identity_new(sim->certificate_file, sim->key_file, error, SIM_ERROR_SIZE);
     if (!sim->identity)
         goto fail;
     sim->port = port;
@@ -391,8 +390,7 @@ static bool is_so_locked(struct sim *sim, enum sim_event event, const char *text
     return false;
 }
 
-int sim_wait_for(struct sim *sim, enum sim_event event, const char *text, int count,
-                 int timeout_ms)
+int sim_wait_for(struct sim *sim, enum sim_event event, const char *text, int count, int timeout_ms)
 {
     struct timespec until;
     int rc = 0;

@@ -78,7 +78,7 @@ struct session {
     int transactions;
     bool implicit, no_count, xact_abort;
     int64_t row_count;
-    int error; /* @@ERROR */
+    int error;                 /* @@ERROR */
     int flags[16], flag_count; /* session trace flags */
     struct prepared *prepared;
     int prepared_count, next_handle;
@@ -98,7 +98,7 @@ struct session {
     uint16_t done_status;
     uint16_t done_command;
     int64_t done_count;
-    int64_t identity; /* SCOPE_IDENTITY() */
+    int64_t identity;  /* SCOPE_IDENTITY() */
     struct undo *undo; /* tables as they were before the transaction changed them */
 };
 
@@ -155,7 +155,7 @@ const struct sim_message *sim_message_at(int i); /* NULL behind the last */
 int sim_language_find(const char *name);         /* lcid, 0 unknown */
 const char *sim_language_name(int lcid);
 const char *sim_language_alias(int lcid);
-int sim_language_at(int i); /* lcids, 0 behind the last */
+int sim_language_at(int i);    /* lcids, 0 behind the last */
 int sim_language_id(int lcid); /* as @@LANGID */
 const char *sim_message_text(struct arena *arena, int number, int lcid, const char *const *args,
                              int count);

@@ -71,7 +71,8 @@ static void make_locked(struct sim *sim, const struct stmt *st, const char *sour
         if (f->type)
             continue;
         const char *path = file_of(st, f->name);
-        struct sim_dbfile *copy = sim_db_add_file_locked(db, f->name, path, 0, f->pages, f->used_pages);
+        struct sim_dbfile *copy =
+            sim_db_add_file_locked(db, f->name, path, 0, f->pages, f->used_pages);
         copy->sparse = true;
         copy->sparse_bytes = 192 * 1024;
         copy->id = f->id;
@@ -88,7 +89,9 @@ bool sim_create_snapshot(struct frame *f, struct stmt *st)
     if (!st->var)
         return sim_raise_text(s, 40510, 16, 1, "The simulator makes database snapshots only.");
     if (s->transactions)
-        return sim_raise_text(s, 226, 16, 6, "CREATE DATABASE statement not allowed within multi-statement transaction.");
+        return sim_raise_text(
+            s, 226, 16, 6,
+            "CREATE DATABASE statement not allowed within multi-statement transaction.");
     if (!sim_may_server(s, "CREATE ANY DATABASE") && !sim_may_server(s, "CREATE DATABASE"))
         return sim_raise(s, 262, 1, "CREATE DATABASE", "master", NULL);
     if (!snapshots_are_supported(sim))
@@ -140,9 +143,11 @@ bool sim_drop_database(struct frame *f, struct stmt *st)
     }
     pthread_mutex_unlock(&sim->lock);
     if (problem.number == 3708)
-        return sim_raise_text(s, 3708, 16, 1, "Cannot drop the database because it is a system database.");
+        return sim_raise_text(s, 3708, 16, 1,
+                              "Cannot drop the database because it is a system database.");
     if (problem.number)
-        return sim_raise(s, problem.number, 1, problem.a, problem.b ? problem.b : st->alias, st->alias, NULL);
+        return sim_raise(s, problem.number, 1, problem.a, problem.b ? problem.b : st->alias,
+                         st->alias, NULL);
     return true;
 }
 
@@ -161,7 +166,8 @@ static bool set_locked(struct sim_db *db, const struct stmt *st)
     } else if (!strcmp(st->verb, "SINGLE_USER") || !strcmp(st->verb, "MULTI_USER") ||
                !strcmp(st->verb, "RESTRICTED_USER")) {
         sim_replace(&db->user_access, st->verb);
-    } else if (!strcmp(st->verb, "OFFLINE") || !strcmp(st->verb, "ONLINE") || !strcmp(st->verb, "EMERGENCY")) {
+    } else if (!strcmp(st->verb, "OFFLINE") || !strcmp(st->verb, "ONLINE") ||
+               !strcmp(st->verb, "EMERGENCY")) {
         sim_replace(&db->state, st->verb);
     } else {
         return st->var != NULL; /* options without an effect here */

@@ -122,8 +122,11 @@ struct type sim_arith_type(char op, struct type a, struct type b)
 static int arith_int(char op, int64_t a, int64_t b, enum vt base, int64_t *out)
 {
     bool over = false;
-    static const int64_t most[] = {[VT_BIT] = 1, [VT_TINYINT] = 255, [VT_SMALLINT] = INT16_MAX,
-                                   [VT_INT] = INT32_MAX, [VT_BIGINT] = INT64_MAX};
+    static const int64_t most[] = {[VT_BIT] = 1,
+                                   [VT_TINYINT] = 255,
+                                   [VT_SMALLINT] = INT16_MAX,
+                                   [VT_INT] = INT32_MAX,
+                                   [VT_BIGINT] = INT64_MAX};
     if ((op == '/' || op == '%') && b == 0)
         return 8134;
     if (op == '+')
@@ -140,8 +143,8 @@ static int arith_int(char op, int64_t a, int64_t b, enum vt base, int64_t *out)
         *out = a % b;
     else
         *out = op == '&' ? (a & b) : op == '|' ? (a | b) : (a ^ b);
-    if (base < VT_BIGINT && (*out > most[base] || *out < -most[base] - 1 ||
-                             (base <= VT_TINYINT && *out < 0)))
+    if (base < VT_BIGINT &&
+        (*out > most[base] || *out < -most[base] - 1 || (base <= VT_TINYINT && *out < 0)))
         over = true;
     return over ? 8115 : 0;
 }
@@ -244,14 +247,20 @@ int sim_arith(struct arena *arena, char op, const struct value *a, const struct 
         double fx = (double)x.i / 1e4, fy = (double)y.i / 1e4;
         if (op == '/' && fy == 0)
             return 8134;
-        out->i = llround(1e4 * (op == '+' ? fx + fy : op == '-' ? fx - fy : op == '*' ? fx * fy : fx / fy));
+        out->i = llround(1e4 * (op == '+'   ? fx + fy
+                                : op == '-' ? fx - fy
+                                : op == '*' ? fx * fy
+                                            : fx / fy));
         return 0;
     }
     if (t.base != VT_FLOAT && t.base != VT_REAL)
         return 402;
     if ((op == '/' || op == '%') && y.f == 0)
         return 8134;
-    out->f = op == '+' ? x.f + y.f : op == '-' ? x.f - y.f : op == '*' ? x.f * y.f
-             : op == '/' ? x.f / y.f : fmod(x.f, y.f);
+    out->f = op == '+'   ? x.f + y.f
+             : op == '-' ? x.f - y.f
+             : op == '*' ? x.f * y.f
+             : op == '/' ? x.f / y.f
+                         : fmod(x.f, y.f);
     return 0;
 }

@@ -232,7 +232,9 @@ static int to_int(const struct value *in, struct value *out)
     if (base == VT_BIT)
         v = v != 0;
     if (!fits(base, v))
-        return sim_type_is_text(&in->type) ? (base == VT_INT ? 248 : 244) : base == VT_TINYINT ? 220 : 8115;
+        return sim_type_is_text(&in->type) ? (base == VT_INT ? 248 : 244)
+               : base == VT_TINYINT        ? 220
+                                           : 8115;
     out->i = (int64_t)v;
     return 0;
 }
@@ -366,8 +368,9 @@ static int to_time(const struct value *in, struct value *out)
     if (sim_type_is_text(&in->type))
         return sim_time_parse(in->s, out->type, out);
     if (sim_type_is_time(&in->type)) {
-        int64_t local = in->i + (in->type.base == VT_DATETIMEOFFSET
-                                     ? in->offset_min * 60 * TICKS_PER_SECOND : 0);
+        int64_t local =
+            in->i +
+            (in->type.base == VT_DATETIMEOFFSET ? in->offset_min * 60 * TICKS_PER_SECOND : 0);
         if (in->type.base == VT_TIME)
             local += TICKS_1900;
         if (base == VT_DATETIMEOFFSET) {
