@@ -263,10 +263,17 @@ struct select *tsql_select(struct parser *p);
 struct from *tsql_from(struct parser *p);
 bool tsql_type(struct parser *p, struct column_def *def);
 struct stmt *tsql_statement(struct parser *p);
+/* parse_data.c */
+void tsql_parse_set(struct parser *p, struct stmt *s);
+void tsql_parse_declare(struct parser *p, struct stmt *s);
+void tsql_parse_insert(struct parser *p, struct stmt *s);
+void tsql_parse_update(struct parser *p, struct stmt *s);
+void tsql_parse_delete(struct parser *p, struct stmt *s);
+void tsql_parse_create(struct parser *p, struct stmt *s); /* ( column, … ) */
+void tsql_parse_exec(struct parser *p, struct stmt *s, bool has_word);
 /* parse_admin.c */
 void tsql_parse_backup(struct parser *p, struct stmt *s);
 void tsql_parse_dbcc(struct parser *p, struct stmt *s);
-void tsql_parse_create(struct parser *p, struct stmt *s);
 void tsql_parse_drop(struct parser *p, struct stmt *s);
 void tsql_parse_alter(struct parser *p, struct stmt *s);
 struct option *tsql_options(struct parser *p, int *out_count);
