@@ -255,7 +255,8 @@ bool sim_backup_options(struct plan *p, const struct stmt *st)
 
     pthread_mutex_lock(&p->sim->lock);
     p->compression = p->sim->config_compression && p->sim->major >= 10;
-    p->checksum = p->sim->config_checksum && p->sim->major >= 12;
+    p->checksum =
+        (p->sim->config_checksum && p->sim->major >= 12) || sim_flag_is_on_locked(p->sim, 3023);
     p->algorithm = algorithms[p->sim->config_algorithm & 3];
     pthread_mutex_unlock(&p->sim->lock);
     p->level = "LOW";

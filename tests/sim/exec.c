@@ -139,9 +139,13 @@ static enum flow run_change(struct frame *f, struct stmt *st)
 
     sim_start_implicit(s);
     if (st->kind == S_UPDATE)
-        return sim_after(f, sim_update(f, st, &count), 0xC5, count);
+        good = sim_update(f, st, &count);
     if (st->kind == S_DELETE)
-        return sim_after(f, sim_delete(f, st, &count), 0xC4, count);
+        good = sim_delete(f, st, &count);
+    if (st->kind != S_INSERT) {
+        sim_workload(f, &st->name, count);
+        return sim_after(f, good, st->kind == S_UPDATE ? 0xC5 : 0xC4, count);
+    }
     if (st->body) {
         struct rowset *outer = s->capture;
         s->capture = rows = sim_rowset_new(f->arena);
@@ -155,6 +159,7 @@ static enum flow run_change(struct frame *f, struct stmt *st)
     }
     if (good && rows->column_count + rows->row_count > 0)
         good = sim_insert_rows(f, st, rows, &count);
+    sim_workload(f, &st->name, count);
     return sim_after(f, good, 0xC3, count);
 }
 

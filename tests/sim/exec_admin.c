@@ -328,6 +328,8 @@ enum flow sim_run_admin(struct frame *f, struct stmt *st)
     case S_WAITFOR:
         return sim_after(f, run_waitfor(f, st), 0xF8, -1);
     case S_USE:
+        if (s->sim->engine_edition == 5 && !sim_text_is(st->alias, s->database))
+            return sim_after(f, sim_raise(s, 40508, 1, NULL), 0xEC, -1);
         return sim_after(f, sim_use_database(s, st->alias), 0xEC, -1);
     case S_TRAN:
         return run_tran(f, st);

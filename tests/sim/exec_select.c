@@ -60,7 +60,9 @@ static bool select_into(struct frame *f, const struct select *q, const struct ro
     for (int c = 0; c < rows->column_count; c++)
         st.columns[c] =
             (struct column_def){.name = rows->columns[c].name, .type = rows->columns[c].type};
-    return sim_create_table(f, &st) && sim_insert_rows(f, &st, rows, &count);
+    bool good = sim_create_table(f, &st) && sim_insert_rows(f, &st, rows, &count);
+    sim_workload(f, &st.name, count);
+    return good;
 }
 
 enum flow sim_run_select(struct frame *f, struct stmt *st)

@@ -109,9 +109,49 @@ static int write_pages_locked(struct sim *sim, const cJSON *o, char *error, size
     return 0;
 }
 
+/* A set that somebody else has made; a full one that is no copy moves the differential base. */
+static void foreign_set_locked(struct sim *sim, const char *database, bool vss)
+{
+    struct sim_db *db = sim_db_find_locked(sim, database);
+    if (!db)
+        return;
+    sim->sets = sim_realloc(sim->sets, (size_t)(sim->set_count + 1) * sizeof(*sim->sets));
+    struct sim_set *x = &sim->sets[sim->set_count++];
+    int64_t now = sim_ticks_local(sim, sim_now_us_locked(sim));
+    *x = (struct sim_set){.id = sim->set_count,
+                          .media_id = sim->next_media++,
+                          .position = 1,
+                          .type = 'D',
+                          .snapshot = vss,
+                          .start_ticks = now - 60 * TICKS_PER_SECOND,
+                          .finish_ticks = now,
+                          .algorithm = "",
+                          .device_count = 1,
+                          .device_type = vss ? 7 : 2};
+    sim_fill_guid_locked(sim, x->uuid);
+    x->database = sim_dup(db->name);
+    x->user = sim_dup(vss ? "NT SERVICE\\SQLWriter" : "someone_else");
+    x->server = sim_dup(sim->server_name);
+    x->recovery = sim_dup(db->recovery == 'F' ? "FULL" : "SIMPLE");
+    x->pages = sim_db_pages(db, 0);
+    x->backup_bytes = x->compressed_bytes = x->pages * SIM_PAGE;
+    x->devices = sim_alloc(sizeof(char *));
+    x->mirrors = sim_alloc(sizeof(int));
+    x->devices[0] = sim_dup(vss ? "{5E1B0A52-0000-4000-8000-000000000001}1" : "foreign.bak");
+    x->first_lsn = x->checkpoint_lsn = db->lsn += 1600;
+    x->last_lsn = db->lsn += 1600;
+    for (int i = 0; i < db->file_count; i++)
+        if (db->files[i].type == 0)
+            db->files[i].diff_base_lsn = x->checkpoint_lsn;
+    db->has_full = true;
+    db->changed_pages = 0;
+}
+
 static int foreign_locked(struct sim *sim, const cJSON *o)
 {
     const cJSON *on = cJSON_GetObjectItemCaseSensitive(o, "on");
+    if (cJSON_IsFalse(on) && sim->foreign_backup) /* it ends, and is in the history */
+        foreign_set_locked(sim, text(o, "database", "Sales"), false);
     sim->foreign_backup = !on || cJSON_IsTrue(on);
     sim_replace(&sim->foreign_database, text(o, "database", "Sales"));
     sim->foreign_percent = number(o, "percent", 37);
@@ -143,6 +183,10 @@ static int act_locked(struct sim *sim, const char *what, const cJSON *o, char *e
         return write_pages_locked(sim, o, error, size);
     if (!strcmp(what, "foreign_backup"))
         return foreign_locked(sim, o);
+    if (!strcmp(what, "vss_snapshot"))
+        return foreign_set_locked(sim, text(o, "database", "Sales"), true), 0;
+    if (!strcmp(what, "drop_all"))
+        return sim_drop_all_locked(sim), 0;
     if (!strcmp(what, "folder"))
         return folder_locked(sim, o);
     if (!strcmp(what, "trace_flag"))

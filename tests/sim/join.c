@@ -118,6 +118,8 @@ static bool join_leaf(struct eval *ev, struct from *f, struct tuples *in, struct
                 return false;
         }
         for (int r = 0; r < rows->row_count; r++) {
+            if (ev->scope->limit && out->count >= ev->scope->limit)
+                return true;
             struct value **tuple = copy_rows(ev, &in->list[i]);
             tuple[f->source] = rows->rows[r];
             add_tuple(ev, out, tuple);

@@ -284,6 +284,25 @@ static bool bind_select(struct eval *ev, struct select *s, struct items *items, 
     return bind_items(ev, s, items) && (in_union || bind_order(ev, s, items));
 }
 
+static bool only_cross_joins(const struct from *f)
+{
+    return f->kind != F_JOIN ||
+           (f->join == J_CROSS && only_cross_joins(f->left) && only_cross_joins(f->right));
+}
+
+/* TOP (n) of a bare cross join: it need not be made as a whole. */
+static void set_limit(struct eval *ev, const struct select *s)
+{
+    struct value v = {0};
+    if (!s->top || s->top_percent || s->where || s->order_count || s->distinct || s->group_count ||
+        ev->scope->aggregate_count || ev->scope->window_count || !s->from ||
+        !only_cross_joins(s->from))
+        return;
+    if (tsql_bind(ev, s->top) && tsql_eval(ev, s->top, &v) && !v.is_null && v.i > 0 &&
+        sim_type_is_int(&v.type))
+        ev->scope->limit = v.i;
+}
+
 static bool run_select(struct eval *ev, struct select *s, const struct items *items, bool in_union,
                        struct rowset *out)
 {
@@ -292,6 +311,7 @@ static bool run_select(struct eval *ev, struct select *s, const struct items *it
     struct tuple start = {.rows = sim_arena_alloc(ev->arena, n * sizeof(struct value *))};
     struct tuples one = {.list = &start, .count = 1}, t = {0};
 
+    set_limit(ev, s);
     if (!s->from) {
         t.list = sim_arena_alloc(ev->arena, sizeof(start));
         t.list[t.count++] = start;

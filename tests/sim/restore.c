@@ -54,6 +54,35 @@ static struct rowset *header_locked(struct frame *f, const struct sim_set *x)
     return r;
 }
 
+static struct rowset *files_locked(struct frame *f, const struct sim_set *x)
+{
+    struct rowset *r = sim_rowset_new(f->arena);
+    struct sim *sim = f->session->sim;
+    const struct sim_db *db = sim_db_find_locked(sim, x->database);
+    struct arena *a = f->arena;
+
+    sim_rowset_column(a, r, "LogicalName", sim_type(VT_NVARCHAR, 128));
+    sim_rowset_column(a, r, "PhysicalName", sim_type(VT_NVARCHAR, 260));
+    sim_rowset_column(a, r, "Type", sim_type(VT_VARCHAR, 1));
+    sim_rowset_column(a, r, "FileGroupName", sim_type(VT_NVARCHAR, 128));
+    sim_rowset_column(a, r, "Size", sim_type_decimal(20, 0));
+    sim_rowset_column(a, r, "MaxSize", sim_type_decimal(20, 0));
+    sim_rowset_column(a, r, "FileId", sim_type(VT_BIGINT, 0));
+    for (int i = 0; db && i < db->file_count; i++) {
+        const struct sim_dbfile *file = &db->files[i];
+        struct value *row = sim_rowset_row(a, r);
+        row[0] = sim_text(sim_arena_dup(a, file->name));
+        row[1] = sim_text(sim_arena_dup(a, file->path));
+        row[2] = sim_text(file->type ? "L" : "D");
+        if (!file->type)
+            row[3] = sim_text("PRIMARY");
+        row[4] = sim_decimal(file->pages * SIM_PAGE, 20, 0);
+        row[5] = sim_decimal(INT64_C(35184372080640), 20, 0);
+        row[6] = sim_bigint(file->id);
+    }
+    return r;
+}
+
 bool sim_restore(struct frame *f, struct stmt *st)
 {
     struct session *s = f->session;
@@ -76,7 +105,7 @@ bool sim_restore(struct frame *f, struct stmt *st)
         file && file->kind == SIM_FILE_BACKUP ? set_locked(sim, path, 0) : NULL;
     bool exists = file != NULL;
     if (x)
-        rows = header_locked(f, x);
+        rows = strcmp(st->verb, "FILELISTONLY") ? header_locked(f, x) : files_locked(f, x);
     pthread_mutex_unlock(&sim->lock);
     if (!exists)
         sim_raise(s, 3201, 2, path, sim_os_error(sim, 2), NULL);

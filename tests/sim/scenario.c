@@ -244,6 +244,7 @@ static void load_surface(struct loader *l)
                 {"compress_mib_s", &s->compress_mib_s, 260},
                 {"checksum_cost", &s->checksum_cost, 0.02},
                 {"cpu_ms_per_mib", &s->cpu_ms_per_mib, 0.12},
+                {"row_us", &s->row_us, 1.8},
                 {"buffer_cpu", &s->buffer_cpu, 0.08}};
     const size_t n = sizeof(rows) / sizeof(*rows);
     const cJSON *given = sim_load_member(l, "surface");

@@ -132,6 +132,12 @@ int sim_listen_again(struct sim *sim)
     return rc;
 }
 
+void sim_drop_all_locked(struct sim *sim)
+{
+    for (struct session *s = sim->sessions; s; s = s->next)
+        (void)shutdown(s->wire.fd, SHUT_RDWR);
+}
+
 void sim_release_locked(struct sim *sim)
 {
     uint64_t one = 1;
@@ -221,8 +227,7 @@ void sim_stop(struct sim *sim)
     wake_acceptor(sim);
     pthread_join(sim->acceptor, NULL);
     pthread_mutex_lock(&sim->lock);
-    for (struct session *s = sim->sessions; s; s = s->next)
-        (void)shutdown(s->wire.fd, SHUT_RDWR);
+    sim_drop_all_locked(sim);
     sim_release_locked(sim);
     while (sim->sessions)
         pthread_cond_wait(&sim->changed, &sim->lock);

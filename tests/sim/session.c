@@ -198,7 +198,7 @@ static void talk(struct session *s)
     if (first == 0x16) { /* TDS 8: TLS before anything else */
         if (s->sim->encryption == SIM_TLS_NONE || wire_tls_start(&s->wire, s->sim->identity, true))
             return;
-        s->encrypted = true;
+        s->encrypted = s->strict = true;
     }
     if (wire_receive(&s->wire, &body, &type) || type != PACKET_PRELOGIN ||
         sim_prelogin(s, &body, &login_only))

@@ -60,8 +60,8 @@ struct session {
     int spid;
     char *login, *host, *program, *database, *interface;
     uint32_t tds_version;
-    bool ready; /* logged in */
-    bool encrypted;
+    bool ready;             /* logged in */
+    bool encrypted, strict; /* strict: TLS before TDS */
     int port;
     int64_t login_us, request_us;
     int64_t cpu_ms, reads;
@@ -203,7 +203,8 @@ bool sim_restore(struct frame *f, struct stmt *st);
 bool sim_alter_database(struct frame *f, struct stmt *st);
 bool sim_create_snapshot(struct frame *f, struct stmt *st);
 bool sim_drop_database(struct frame *f, struct stmt *st);
-bool sim_control(struct frame *f, const char *json);
+/* The time and the waits of changing rows, with the snapshots that there are. */
+void sim_workload(struct frame *f, const struct name *target, int64_t rows);
 struct variable *sim_variable_find(struct frame *f, const char *name);
 struct variable *sim_variable_add(struct frame *f, const char *name, struct type type);
 void sim_frame_fini(struct frame *f);

@@ -193,3 +193,70 @@ bool sim_alter_database(struct frame *f, struct stmt *st)
     }
     return good ? true : sim_raise(s, 5058, 1, st->verb, name, NULL);
 }
+
+/* One write of pages under a snapshot: every page is copied once, in steps of 64 KiB. */
+static void copy_pages_locked(struct sim *sim, struct sim_db *snapshot, int64_t bytes)
+{
+    for (int i = 0; i < snapshot->file_count; i++) {
+        struct sim_dbfile *f = &snapshot->files[i];
+        const struct sim_volume *v = sim_volume_of_locked(sim, f->path);
+        int64_t more = (bytes + 65535) / 65536 * 65536, most = f->pages * SIM_PAGE;
+        if (f->sparse_bytes + more > most)
+            more = most - f->sparse_bytes;
+        if (v && more > sim_volume_free_locked(sim, v)) {
+            sim_replace(&snapshot->state, "SUSPECT"); /* the source is not affected */
+            return;
+        }
+        f->sparse_bytes += more;
+        f->writes += more / 65536;
+        f->write_bytes += more;
+    }
+}
+
+void sim_workload(struct frame *f, const struct name *target, int64_t rows)
+{
+    struct session *s = f->session;
+    struct sim *sim = s->sim;
+    const char *object = target->part[target->count - 1];
+    const char *database = target->count > 2 ? target->part[target->count - 3] : NULL;
+    double cost = 1, share = 0.5;
+    int snapshots = 0;
+
+    if (rows <= 0 || object[0] == '#' || object[0] == '@')
+        return;
+    pthread_mutex_lock(&sim->lock);
+    struct sim_db *db = sim_db_find_locked(sim, database ? database : s->database);
+    int64_t pages = rows / 100 + 1;
+    for (int i = 0; db && i < sim->db_count; i++) {
+        struct sim_db *x = sim->dbs[i];
+        if (x->source_id != db->id)
+            continue;
+        const struct sim_volume *v = sim_volume_of_locked(sim, x->files[0].path);
+        cost += share * (v && v->write_mib_s > 0 ? 1400 / v->write_mib_s : 1);
+        share *= 0.6; /* the second one costs less than the first */
+        snapshots++;
+        copy_pages_locked(sim, x, pages * SIM_PAGE);
+    }
+    int64_t us = (int64_t)((double)rows * sim->surface.row_us * cost);
+    int64_t extra_ms = (int64_t)((double)us * (cost - 1) / cost / 1000);
+    struct sim_wait *both[] = {sim->waits, s->waits};
+    for (int i = 0; db && i < 2; i++) {
+        sim_wait_add(both[i], "WRITELOG", 1, us / 20000);
+        if (snapshots) {
+            sim_wait_add(both[i], "PREEMPTIVE_OS_WRITEFILE", pages, extra_ms * 7 / 10);
+            sim_wait_add(both[i], "WRITE_COMPLETION", pages, extra_ms * 2 / 10);
+        }
+        if (snapshots > 1)
+            sim_wait_add(both[i], "FCB_REPLICA_WRITE", pages, extra_ms / 10);
+    }
+    if (db) {
+        db->changed_pages += pages;
+        db->log_pages += pages;
+        db->lsn += (uint64_t)pages * 10;
+        db->files[0].writes += pages / 8 + 1;
+        db->files[0].write_bytes += pages * SIM_PAGE;
+    }
+    pthread_mutex_unlock(&sim->lock);
+    if (us > 200)
+        (void)sim_sleep(s, us);
+}

@@ -145,6 +145,7 @@ struct sim_surface {
     double compress_mib_s;   /* one core */
     double checksum_cost;    /* fraction of the rate */
     double cpu_ms_per_mib;
+    double row_us;     /* of changing one row without snapshots */
     double buffer_cpu; /* more CPU per 100 buffers, fraction */
 };
 
@@ -296,3 +297,4 @@ void sim_faults_free_locked(struct sim *sim);
 void sim_release_locked(struct sim *sim);
 int sim_listen_again(struct sim *sim);
 void sim_listen_stop_locked(struct sim *sim);
+void sim_drop_all_locked(struct sim *sim); /* every connection */
