@@ -69,8 +69,9 @@ static void add_columns(struct eval *ev, const struct view *view, struct rowset 
 static const struct view *find_view(const struct session *s, const char *schema, const char *name,
                                     bool is_call)
 {
-    const struct view *const tables[] = {tsql_sys_views, tsql_dmv_views, tsql_msdb_views};
-    for (size_t t = 0; t < 3; t++)
+    const struct view *const tables[] = {tsql_sys_views, tsql_dmv_views, tsql_msdb_views,
+                                         tsql_db_views};
+    for (size_t t = 0; t < 4; t++)
         for (const struct view *v = tables[t]; v->name; v++)
             if (sim_text_is(v->schema, schema) && sim_text_is(v->name, name) &&
                 s->sim->major >= v->since && (v->args >= 0) == is_call)
@@ -188,6 +189,8 @@ bool tsql_table(struct eval *ev, const struct from *f, bool describe, struct val
         view = find_view(s, schema, name, f->is_call);
     else if (msdb)
         view = find_view(s, "dbo", name, f->is_call);
+    if (!view && !schema && sim_text_begins(name, "fn_"))
+        view = find_view(s, "sys", name, f->is_call);
     if (!view && old && sim_text_begins(name, "sys")) /* sysdatabases, syslanguages … */
         view = find_view(s, "sys", name, f->is_call);
     if (view)

@@ -26,7 +26,7 @@ struct view {
     bool (*fill)(struct filler *f);
 };
 
-extern const struct view tsql_sys_views[], tsql_dmv_views[], tsql_msdb_views[];
+extern const struct view tsql_sys_views[], tsql_dmv_views[], tsql_msdb_views[], tsql_db_views[];
 
 void tsql_row(struct filler *f);                                     /* a new row of nulls */
 void tsql_put(struct filler *f, const char *column, struct value v); /* left out if not there */

@@ -414,7 +414,6 @@ const struct view tsql_sys_views[] = {
     {"sys", "schemas", 0, NULL, -1, "name:n128,schema_id:i,principal_id:i", fill_schemas},
     {"sys", "sysfiles", 0, NULL, -1, "name:n128", fill_nothing},
     {"sys", "dm_server_services", 10, "VIEW SERVER STATE", -1, "servicename:n256,status_desc:n256,service_account:n256", fill_nothing},
-    {"sys", "availability_replicas", 11, NULL, -1, "replica_id:g,replica_server_name:n256", fill_nothing},
     {"sys", "filegroups", 0, NULL, -1, "name:n128,data_space_id:i,type:v2,is_read_only:B", fill_nothing},
     {"INFORMATION_SCHEMA", "TABLES", 0, NULL, -1, "TABLE_CATALOG:n128,TABLE_SCHEMA:n128,TABLE_NAME:n128,TABLE_TYPE:v10", fill_tables},
     {"INFORMATION_SCHEMA", "COLUMNS", 0, NULL, -1,

@@ -224,6 +224,45 @@ FUNCTION(fn_replicate)
     return true;
 }
 
+FUNCTION(fn_stuff)
+{
+    const char *t = NULL, *insert = "";
+    int64_t start = 0, count = 0;
+    UNUSED;
+    if (any_null(args, 3))
+        return true;
+    if (!tsql_as_text(ev, &args[0], &t) || !tsql_as_int(ev, &args[1], &start) ||
+        !tsql_as_int(ev, &args[2], &count) ||
+        (!args[3].is_null && !tsql_as_text(ev, &args[3], &insert)))
+        return false;
+    if (start < 1 || count < 0 || (size_t)start > sim_utf16_len(t))
+        return true;
+    const char *left = sim_utf16_cut(ev->arena, t, 0, (size_t)start - 1);
+    const char *right = sim_utf16_cut(ev->arena, t, (size_t)(start - 1 + count), 1U << 30);
+    tsql_set_text(ev, out, sim_arena_printf(ev->arena, "%s%s%s", left, insert, right));
+    return true;
+}
+
+FUNCTION(fn_reverse)
+{
+    const char *t = NULL;
+    UNUSED;
+    if (args[0].is_null)
+        return true;
+    if (!tsql_as_text(ev, &args[0], &t))
+        return false;
+    size_t at = strlen(t);
+    char *reversed = sim_arena_alloc(ev->arena, at + 1);
+    while (*t) {
+        const char *one = t;
+        sim_utf8_next(&t);
+        at -= (size_t)(t - one);
+        memcpy(reversed + at, one, (size_t)(t - one));
+    }
+    tsql_set_text(ev, out, reversed);
+    return true;
+}
+
 FUNCTION(fn_quotename)
 {
     const char *t = NULL, *mark = "[";
@@ -356,6 +395,7 @@ const struct function tsql_text_functions[] = {
     {"CHARINDEX", 2, 3, R_INT, fn_charindex, 0}, {"REPLACE", 3, 3, R_LONG0, fn_replace, 0},
     {"CONCAT", 2, 254, R_CONCAT, fn_concat, 11}, {"CONCAT_WS", 3, 254, R_CONCAT, fn_concat, 14},
     {"REPLICATE", 2, 2, R_LONG0, fn_replicate, 0}, {"SPACE", 1, 1, R_VARCHAR, fn_replicate, 0},
+    {"STUFF", 4, 4, R_LONG0, fn_stuff, 0},     {"REVERSE", 1, 1, R_TEXT0, fn_reverse, 0},
     {"QUOTENAME", 1, 2, R_NAME, fn_quotename, 0}, {"CHAR", 1, 1, R_VARCHAR, fn_char, 0},
     {"NCHAR", 1, 1, R_TEXT, fn_char, 0},       {"UNICODE", 1, 1, R_INT, fn_unicode, 0},
     {"ASCII", 1, 1, R_INT, fn_unicode, 0},     {"PARSENAME", 2, 2, R_NAME, fn_parsename, 0},

@@ -290,6 +290,58 @@ FUNCTION(fn_col_length)
     return true;
 }
 
+FUNCTION(fn_fileproperty)
+{
+    struct session *s = ev->session;
+    const char *name = args[0].s ? args[0].s : "", *p = args[1].s ? args[1].s : "";
+    UNUSED;
+    pthread_mutex_lock(&s->sim->lock);
+    const struct sim_db *db = sim_db_find_locked(s->sim, s->database);
+    for (int i = 0; db && i < db->file_count; i++) {
+        const struct sim_dbfile *file = &db->files[i];
+        if (!sim_text_is(file->name, name))
+            continue;
+        if (sim_text_is(p, "SpaceUsed"))
+            *out = sim_int(file->used_pages);
+        else if (sim_text_is(p, "IsLogFile"))
+            *out = sim_int(file->type);
+        else if (sim_text_is(p, "IsReadOnly"))
+            *out = sim_int(db->read_only);
+    }
+    pthread_mutex_unlock(&s->sim->lock);
+    return true;
+}
+
+FUNCTION(fn_has_dbaccess)
+{
+    struct session *s = ev->session;
+    UNUSED;
+    if (args[0].is_null || !args[0].s)
+        return true;
+    pthread_mutex_lock(&s->sim->lock);
+    const struct sim_db *db = sim_db_find_locked(s->sim, args[0].s);
+    bool online = db && !strcmp(db->state, "ONLINE");
+    bool known = db != NULL;
+    pthread_mutex_unlock(&s->sim->lock);
+    if (known)
+        *out = sim_int(online && sim_may_enter(s, args[0].s));
+    return true;
+}
+
+FUNCTION(fn_schema_name)
+{
+    UNUSED;
+    tsql_set_text(ev, out, "dbo");
+    return true;
+}
+
+FUNCTION(fn_preferred_replica)
+{
+    UNUSED;
+    *out = sim_bit(true);
+    return true;
+}
+
 FUNCTION(fn_error)
 {
     struct session *s = ev->session;
@@ -339,6 +391,9 @@ const struct function tsql_server_functions[] = {
     {"IS_SRVROLEMEMBER", 1, 2, R_INT, fn_role, 0},  {"IS_MEMBER", 1, 1, R_INT, fn_role, 0},
     {"IS_ROLEMEMBER", 1, 2, R_INT, fn_role, 11},    {"HAS_PERMS_BY_NAME", 3, 5, R_INT, fn_has_perms, 0},
     {"OBJECT_ID", 1, 2, R_INT, fn_object_id, 0},    {"COL_LENGTH", 2, 2, R_INT, fn_col_length, 0},
+    {"FILEPROPERTY", 2, 2, R_INT, fn_fileproperty, 0}, {"HAS_DBACCESS", 1, 1, R_INT, fn_has_dbaccess, 0},
+    {"SCHEMA_NAME", 0, 1, R_NAME, fn_schema_name, 0},
+    {"fn_hadr_backup_is_preferred_replica", 1, 1, R_BIT, fn_preferred_replica, 11},
     {"ERROR_MESSAGE", 0, 0, R_TEXT, fn_error, 0},   {"ERROR_NUMBER", 0, 0, R_INT, fn_error, 0},
     {"ERROR_SEVERITY", 0, 0, R_INT, fn_error, 0},   {"ERROR_STATE", 0, 0, R_INT, fn_error, 0},
     {"ERROR_LINE", 0, 0, R_INT, fn_error, 0},       {"ERROR_PROCEDURE", 0, 0, R_NAME, fn_error, 0},

@@ -471,15 +471,16 @@ bool tsql_type(struct parser *p, struct column_def *def)
         tsql_fail_here(p);
         return true;
     }
+    if (sim_text_is(def->type_name, "table")) {
+        def->is_table = true;
+        return true;
+    }
     if (tsql_accept(p, "(")) {
         const struct token *n = tsql_next(p);
         a = sim_text_is(n->text, "max") ? -1 : (int)strtol(n->text, NULL, 10);
         if (tsql_accept(p, ","))
             b = (int)strtol(tsql_next(p)->text, NULL, 10);
         tsql_expect(p, ")");
-    } else if (sim_text_is(def->type_name, "table")) {
-        def->is_table = true;
-        return true;
     }
     return sim_type_parse(def->type_name, a, b, &def->type);
 }

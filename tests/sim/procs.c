@@ -317,10 +317,6 @@ bool sim_call(struct frame *f, const struct name *name, struct parameter *params
     for (size_t i = 0; !own && i < sizeof(procedures) / sizeof(*procedures); i++)
         if (sim_text_is(procedures[i].name, bare) && s->sim->major >= procedures[i].since)
             p = &procedures[i];
-    /* extended procedures live in master, and are found without a database only there */
-    if (p && sim_text_begins(bare, "xp_") && !database && name->count < 2 &&
-        !sim_text_is(s->database, "master"))
-        p = NULL;
     if (!p || sim_fault_is_set(s->sim, SIM_HIDE, bare))
         return sim_raise(s, 2812, 62, dotted(f->arena, name), NULL);
     if (!own && !sim_may_execute(s, bare))
