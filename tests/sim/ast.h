@@ -57,6 +57,7 @@ struct expr {
     bool distinct;
     bool tried; /* TRY_CAST */
     int line;
+    int level;        /* of the tree below, so that chains stay short enough to walk */
     const char *text; /* name of variable, function; for CAST the type as written */
     struct name name;
     struct expr **args; /* CASE: when, then, …; else last if has_else; operand in left */
@@ -232,6 +233,7 @@ struct parser {
     const char *batch;
     struct token *tokens;
     int count, pos;
+    int depth; /* of nested expressions, queries and statements */
     int error; /* SQL Server's number, 0 = good */
     const char *error_text;
     int error_line;
@@ -255,6 +257,7 @@ void tsql_expect(struct parser *p, const char *word);
 void tsql_fail_here(struct parser *p);
 void tsql_fail(struct parser *p, int number, const char *text);
 bool tsql_is_reserved(const char *word);
+void tsql_enter(struct parser *p); /* one level deeper; the caller takes p->depth back */
 const char *tsql_identifier(struct parser *p);
 struct name tsql_name(struct parser *p);
 struct expr *tsql_expr(struct parser *p);

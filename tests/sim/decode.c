@@ -51,6 +51,9 @@ static void set_datetime(struct value *v, const uint8_t *p, size_t size)
         uint32_t units = 0;
         memcpy(&days, p, 4);
         memcpy(&units, p + 4, 4);
+        if (days < -53690 || days > 2958463) /* 1753 to 9999 */
+            days = 0;
+        units %= 25920000;
         v->i = sim_time_round(VT_DATETIME, 3,
                               TICKS_1900 + days * TICKS_PER_DAY + units * TICKS_PER_SECOND / 300);
     } else {
@@ -69,10 +72,11 @@ static void set_new_time(struct value *v, const uint8_t *p, size_t size)
         clock = clock << 8 | p[i];
     for (int s = v->type.scale; s < 7; s++)
         clock *= 10;
-    v->i = (int64_t)clock;
+    v->i = (int64_t)(clock % (uint64_t)TICKS_PER_DAY);
     if (tail) {
         const uint8_t *d = p + size - tail;
-        v->i += (d[0] | d[1] << 8 | d[2] << 16) * TICKS_PER_DAY;
+        int days = d[0] | d[1] << 8 | d[2] << 16;
+        v->i += (days > 3652058 ? 0 : days) * TICKS_PER_DAY;
         if (tail == 5)
             v->offset_min = (int16_t)(d[3] | d[4] << 8);
     }
@@ -80,10 +84,12 @@ static void set_new_time(struct value *v, const uint8_t *p, size_t size)
 
 static void set_decimal(struct value *v, const uint8_t *p, size_t size)
 {
-    dec_t d = 0;
-    for (size_t i = size; i-- > 1;)
+    unsigned __int128 d = 0;
+    for (size_t i = size < 17 ? size : 17; i-- > 1;)
         d = d << 8 | p[i];
-    v->dec = p[0] ? d : -d;
+    if (d >> 126)
+        d = 0; /* more than 38 digits */
+    v->dec = p[0] ? (dec_t)d : -(dec_t)d;
 }
 
 static void set_varying(struct value *v, const uint8_t *p, size_t size, struct arena *arena)
@@ -234,8 +240,10 @@ static bool read_sized(struct cursor *c, uint8_t code, struct value *v, struct a
                            0);
         v->type.scale = (int)get(c, 1) & 7;
     } else if (code == 0x6A || code == 0x6C) {
-        int precision = (int)get(c, 1);
-        v->type = sim_type_decimal(precision, (int)get(c, 1));
+        int precision = (int)get(c, 1), scale = (int)get(c, 1);
+        if (precision < 1 || precision > 38 || scale > precision)
+            return false;
+        v->type = sim_type_decimal(precision, scale);
     } else {
         return false;
     }

@@ -90,8 +90,7 @@ static void put_le(struct bytes *b, uint64_t v, int size)
 static void put_decimal(struct bytes *b, const struct value *v, int scale)
 {
     dec_t d = v->dec;
-    for (int s = v->type.scale; s < scale; s++)
-        d *= 10;
+    (void)sim_dec_scale(&d, scale - v->type.scale); /* it was converted to the type before */
     sim_bytes_u8(b, d >= 0);
     if (d < 0)
         d = -d;

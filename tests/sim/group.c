@@ -78,8 +78,8 @@ static bool finish(struct eval *ev, const struct expr *e, struct total *t, struc
         out->is_null = false;
         if (e->type.base == VT_DECIMAL) {
             dec_t sum = t->sum;
-            for (int s = e->args[0]->type.scale; s < e->type.scale; s++)
-                sum *= 10;
+            if (!sim_dec_scale(&sum, e->type.scale - e->args[0]->type.scale))
+                return sim_raise(ev->session, 8115, 2, "expression", "numeric", NULL);
             out->dec = sum / n;
         } else if (e->type.base == VT_FLOAT) {
             out->f = t->f / (double)n;

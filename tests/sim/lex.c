@@ -219,6 +219,12 @@ void tsql_fail_here(struct parser *p)
     }
 }
 
+void tsql_enter(struct parser *p)
+{
+    if (++p->depth > 150)
+        tsql_fail(p, 191, "");
+}
+
 void tsql_expect(struct parser *p, const char *word)
 {
     if (!tsql_accept(p, word))

@@ -19,6 +19,7 @@ static const struct sim_message messages[] = {
     {155, 15, {"'%.*ls' is not a recognized %ls option."}},
     {156, 15, {"Incorrect syntax near the keyword '%.*ls'.", "Sintaxis incorrecta cerca de la palabra clave '%.*ls'.", "Falsche Syntax in der Nähe des '%.*ls'-Schlüsselworts."}},
     {174, 15, {"The %.*ls function requires %ls argument(s)."}},
+    {191, 15, {"Some part of your SQL statement is nested too deeply. Rewrite the query or break it up into smaller queries."}},
     {195, 15, {"'%.*ls' is not a recognized %ls."}},
     {201, 16, {"Procedure or function '%.*ls' expects parameter '%.*ls', which was not supplied."}},
     {207, 16, {"Invalid column name '%.*ls'.", "El nombre de columna '%.*ls' no es válido.", "Ungültiger Spaltenname '%.*ls'.", "列名 '%.*ls' が無効です。"}},

@@ -193,6 +193,7 @@ static bool join_kind(struct parser *p, enum join_kind *kind)
 
 struct from *tsql_from(struct parser *p)
 {
+    tsql_enter(p);
     struct from *left = table_source(p);
     enum join_kind kind = J_CROSS;
 
@@ -208,6 +209,7 @@ struct from *tsql_from(struct parser *p)
         }
         left = f;
     }
+    p->depth--;
     return left;
 }
 
@@ -314,6 +316,7 @@ struct select *tsql_select(struct parser *p)
     struct cte *ctes = NULL;
     int cte_count = 0;
 
+    tsql_enter(p);
     if (tsql_accept(p, "WITH"))
         common_tables(p, &ctes, &cte_count);
     struct select *first = select_core(p), *last = first;
@@ -338,5 +341,6 @@ struct select *tsql_select(struct parser *p)
             tsql_next(p);
         tsql_expect(p, ")");
     }
+    p->depth--;
     return first;
 }

@@ -254,6 +254,7 @@ struct stmt *tsql_statement(struct parser *p)
     if (tsql_peek(p)->kind == T_END)
         return NULL;
     struct stmt *s = sim_arena_alloc(p->arena, sizeof(*s));
+    tsql_enter(p);
     int start = p->pos;
     s->line = tsql_peek(p)->line;
     s->at = tsql_peek(p)->at;
@@ -278,6 +279,7 @@ struct stmt *tsql_statement(struct parser *p)
     }
     while (tsql_accept(p, ";"))
         ;
+    p->depth--;
     return s;
 }
 

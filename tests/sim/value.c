@@ -80,6 +80,11 @@ bool sim_type_parse(const char *name, int a, int b, struct type *out)
             t.scale = a;
         if (b != -2 && t.base == VT_DECIMAL)
             t.scale = b;
+        bool sized = sim_type_is_text(&t) || t.base == VT_VARBINARY;
+        int most = t.base == VT_DECIMAL ? t.precision : 7;
+        if ((sized && (t.length == 0 || t.length < -1)) || t.scale < 0 || t.scale > most ||
+            (t.base == VT_DECIMAL && (t.precision < 1 || t.precision > 38)))
+            return false;
         *out = t;
         return true;
     }

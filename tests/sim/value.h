@@ -92,6 +92,8 @@ int sim_compare(struct arena *arena, const struct value *a, const struct value *
 int sim_arith(struct arena *arena, char op, const struct value *a, const struct value *b,
               struct value *out);
 struct type sim_arith_type(char op, struct type a, struct type b);
+/* Times ten to the number; false when it does not fit. */
+bool sim_dec_scale(dec_t *v, int by);
 double sim_to_double(const struct value *v);
 
 /* value_time.c */

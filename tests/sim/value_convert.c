@@ -23,7 +23,7 @@ static const char *decimal_text(struct arena *arena, dec_t v, int scale)
 
     if (negative)
         v = -v;
-    do {
+    do { /* at most 39 digits and a scale of 38 */
         digits[n++] = (char)('0' + (int)(v % 10));
         v /= 10;
     } while (v || n <= scale);
@@ -213,8 +213,10 @@ static int to_int(const struct value *in, struct value *out)
         v = base == VT_MONEY ? (dec_t)llround(in->f * 10000) : (dec_t)in->f;
         factor = 1;
     } else if (in->type.base == VT_DECIMAL) {
-        v = base == VT_MONEY ? in->dec * 10000 / ten_to(in->type.scale)
-                             : in->dec / ten_to(in->type.scale);
+        v = in->dec;
+        if (base == VT_MONEY && !sim_dec_scale(&v, 4))
+            return 8115;
+        v /= ten_to(in->type.scale);
         factor = 1;
     } else if (in->type.base == VT_MONEY) {
         v = base == VT_MONEY ? in->i : in->i / 10000;
@@ -255,14 +257,19 @@ static int to_decimal(const struct value *in, struct value *out)
     } else if (in->type.base == VT_DECIMAL) {
         v = in->dec;
         int from = in->type.scale;
-        for (; from < scale; from++)
-            v *= 10;
+        if (!sim_dec_scale(&v, scale - from))
+            return 8115;
         for (; from > scale; from--)
             v = (from == scale + 1 ? v + (v < 0 ? -5 : 5) : v) / 10;
     } else if (sim_type_is_int(&in->type)) {
-        v = (dec_t)in->i * ten_to(scale);
+        v = in->i;
+        if (!sim_dec_scale(&v, scale))
+            return 8115;
     } else if (in->type.base == VT_MONEY) {
-        v = scale >= 4 ? (dec_t)in->i * ten_to(scale - 4) : (dec_t)in->i / ten_to(4 - scale);
+        v = in->i;
+        if (!sim_dec_scale(&v, scale - 4))
+            return 8115;
+        v /= scale < 4 ? ten_to(4 - scale) : 1;
     } else {
         return 529;
     }
