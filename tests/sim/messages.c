@@ -309,17 +309,13 @@ bool sim_raise_text(struct session *s, int number, int severity, int state, cons
     return false;
 }
 
-bool sim_raise(struct session *s, int number, int state, ...)
+bool sim_raise_args(struct session *s, int number, int state, const char *const *args)
 {
-    const char *args[10] = {NULL};
-    int n = 0;
-    va_list list;
     const struct sim_message *m = sim_message_find(number);
+    int n = 0;
 
-    va_start(list, state);
-    for (const char *a = va_arg(list, const char *); a && n < 10; a = va_arg(list, const char *))
-        args[n++] = a;
-    va_end(list);
+    while (args[n])
+        n++;
     const char *text = sim_message_text(&s->arena, number, s->language, args, n);
     return sim_raise_text(s, number, m ? m->severity : 16, state, text);
 }

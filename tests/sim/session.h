@@ -161,7 +161,9 @@ const char *sim_message_text(struct arena *arena, int number, int lcid, const ch
                              int count);
 /* An error or an info by its number; severity and state as the catalogue has them. Texts follow,
  * ended by NULL. Returns false, so that callers can `return sim_raise(…)`. */
-bool sim_raise(struct session *s, int number, int state, ...) __attribute__((sentinel));
+#define sim_raise(session, number, state, ...)                                                     \
+    sim_raise_args((session), (number), (state), (const char *const[]){__VA_ARGS__})
+bool sim_raise_args(struct session *s, int number, int state, const char *const *args);
 bool sim_raise_text(struct session *s, int number, int severity, int state, const char *text);
 const char *sim_num(struct session *s, int64_t n); /* as text, in the request's arena */
 
