@@ -82,9 +82,9 @@ static bool number_in(struct plan *p, const struct option *o, const char *value,
                       int64_t high, const char *name, int64_t *out)
 {
     char *end = NULL;
-    int64_t v = strtoll(value, &end, 10);
-    if (*end)
-        return sim_raise(p->session, 102, 1, value, NULL);
+    int64_t v = strtoll(value ? value : "", &end, 10);
+    if (!value || *end || end == value)
+        return sim_raise(p->session, 102, 1, value ? value : name, NULL);
     if (v < low || v > high)
         return range(p, v, name);
     (void)o;

@@ -249,7 +249,7 @@ bool tsql_bind(struct eval *ev, struct expr *e)
         return bind_subquery(ev, e);
     if (e->kind == E_CAST)
         return true;
-    if (e->kind == E_NEGATE || e->kind == E_INVERT)
+    if ((e->kind == E_NEGATE || e->kind == E_INVERT) && e->left)
         e->type = e->left->type;
     else if (e->kind == E_BINARY)
         e->type = sim_arith_type(e->op, e->args[0]->type, e->args[1]->type);

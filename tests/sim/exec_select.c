@@ -68,7 +68,7 @@ static bool select_into(struct frame *f, const struct select *q, const struct ro
 enum flow sim_run_select(struct frame *f, struct stmt *st)
 {
     struct select *q = st->select;
-    struct rowset *rows = NULL;
+    struct rowset *rows = sim_rowset_new(f->arena);
     bool good = true, assigns = is_assignment(f, q, &good);
 
     if (good && q->from)
@@ -89,7 +89,9 @@ enum flow sim_run_assign(struct frame *f, struct stmt *st)
     struct eval ev = {.session = f->session, .frame = f, .arena = f->arena};
     struct variable *v = sim_variable_find(f, a->name);
     struct value value = {0};
-    bool good = v ? tsql_value(f, a->value, &value) : sim_raise(f->session, 137, 1, a->name, NULL);
+    if (!v)
+        return sim_after(f, sim_raise(f->session, 137, 1, a->name, NULL), 0, -1);
+    bool good = tsql_value(f, a->value, &value);
 
     if (good && a->op) {
         int error = sim_arith(f->arena, a->op, &v->value, &value, &value);
@@ -114,15 +116,14 @@ enum flow sim_run_declare(struct frame *f, struct stmt *st)
     for (int i = 0; i < st->column_count; i++) {
         const struct column_def *c = &st->columns[i];
         struct value value = {0};
-        struct variable *v = sim_variable_find(f, c->name);
-        if (!v)
-            v = sim_variable_add(f, c->name, c->type);
+        if (!sim_variable_find(f, c->name))
+            (void)sim_variable_add(f, c->name, c->type);
         if (!c->default_value)
             continue;
         if (!tsql_value(f, c->default_value, &value))
             return sim_after(f, false, 0, -1);
-        v = sim_variable_find(f, c->name);
-        if (!tsql_cast(&ev, &value, c->type, &v->value))
+        struct variable *v = sim_variable_find(f, c->name); /* the array may have moved */
+        if (!v || !tsql_cast(&ev, &value, c->type, &v->value))
             return sim_after(f, false, 0, -1);
     }
     return FLOW_NEXT;

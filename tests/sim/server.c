@@ -93,7 +93,7 @@ static void *accept_loop(void *pointer)
             (void)!read(sim->stop_fd, &n, sizeof(n));
             continue;
         }
-        struct sockaddr_in peer;
+        struct sockaddr_in peer = {0};
         socklen_t len = sizeof(peer);
         pthread_mutex_lock(&sim->lock); /* the listener may be closed under the lock only */
         int fd = sim->listen_fd < 0

@@ -340,7 +340,8 @@ static int to_binary(struct arena *arena, const struct value *in, int style, str
 
     if (sim_type_is_text(&in->type) && (style == 1 || style == 2)) {
         for (const char *p = in->s + (style == 1 && in->len >= 2 ? 2 : 0); p[0] && p[1]; p += 2)
-            sim_bytes_u8(&b, (unsigned)(hex_digit(p[0]) << 4 | (hex_digit(p[1]) & 15)) & 255);
+            sim_bytes_u8(&b,
+                         ((unsigned)hex_digit(p[0]) & 15) << 4 | ((unsigned)hex_digit(p[1]) & 15));
     } else if (in->type.base == VT_NVARCHAR) {
         sim_bytes_utf16(&b, in->s);
     } else if (in->type.base == VT_VARCHAR) {
