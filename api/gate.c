@@ -37,8 +37,8 @@ static const char *const once_names[HEAD_OTHER] = {
 
 struct head {
     int seen[HEAD_OTHER + 1];
-    const char *fault;    /* the first one, as a sentence; NULL: none */
-    const char *value_at; /* end of the value before, for is_as_sent */
+    const char *fault;     /* the first one, as a sentence; NULL: none */
+    const char *value_end; /* of the header before */
 };
 
 static bool is_token(const char *text, size_t length)
@@ -64,38 +64,37 @@ static bool has_control(const char *text, size_t length)
     return false;
 }
 
-#if MHD_VERSION < 0x00097700
-/* Before 0.9.77 a folded line is appended to the *name* of the header before it, and a NUL byte
- * hides what follows: `Content-Len: 5 CRLF blank gth` becomes a Content-Length that no proxy has
- * seen. But names and values are left where they came in: name NUL blanks value NUL NUL name …
- * (process_header_line and get_next_header_line of 0.9.75; CR and LF become NUL). So a line that
- * is not laid out like that was folded, had a NUL, or ended with a bare LF. */
-static bool is_as_sent(struct head *head, const char *name, size_t name_length, const char *value,
-                       size_t value_length)
+/* Before 0.9.77 a folded line is appended to the *name* of the header before it, a NUL byte hides
+ * what follows, and a line with an empty name ends the head: `Content-Len: 5 CRLF blank gth`
+ * becomes a Content-Length that no proxy has seen. But names and values are left where they came
+ * in: name NUL blanks value NUL NUL name … NUL NUL (process_header_line, get_next_header_line and
+ * MHD_connection_handle_idle of 0.9.75; CR and LF become NUL). So what is not laid out like that
+ * was folded, had a NUL or an empty name, or ended with a bare LF. Later versions treat such lines
+ * as RFC 9112 asks. */
+#define HEAD_MUST_BE_CONTIGUOUS (MHD_VERSION < 0x00097700)
+
+static bool line_is_as_sent(struct head *head, const char *name, size_t name_length,
+                            const char *value, size_t value_length)
 {
     const char *at = name + name_length;
-    if (head->value_at && name != head->value_at + 2)
+    if (head->value_end && name != head->value_end + 2)
         return false;
-    head->value_at = value + value_length;
+    head->value_end = value + value_length;
     if (value <= at || *at != '\0')
         return false;
     for (at++; at < value; at++)
         if (*at != ' ' && *at != '\t')
             return false;
-    return value[value_length] == '\0' && value[value_length + 1] == '\0';
+    return true;
 }
-#else
-static bool is_as_sent(struct head *head, const char *name, size_t name_length, const char *value,
-                       size_t value_length)
+
+/* The head ends with the last value, its CRLF and the empty line. */
+static bool end_is_as_sent(struct req *req, const struct head *head)
 {
-    (void)head;
-    (void)name;
-    (void)name_length;
-    (void)value;
-    (void)value_length;
-    return true; /* later versions treat such lines as RFC 9112 asks */
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return head->value_end && head->value_end + 4 == req->method + info->header_size;
 }
-#endif
 
 static enum head_name name_of(const char *name)
 {
@@ -105,11 +104,14 @@ static enum head_name name_of(const char *name)
     return (enum head_name)i;
 }
 
+static const char not_as_sent[] =
+    "a header line is folded, holds a NUL byte, has no name or ends with a bare LF";
+
 static const char *line_fault(struct head *head, const char *name, size_t name_length,
                               const char *value, size_t value_length)
 {
-    if (!is_as_sent(head, name, name_length, value, value_length))
-        return "a header line is folded, holds a NUL byte or ends with a bare LF";
+    if (HEAD_MUST_BE_CONTIGUOUS && !line_is_as_sent(head, name, name_length, value, value_length))
+        return not_as_sent;
     if (!is_token(name, name_length))
         return "the name of a header is not a token";
     if (has_control(value, value_length))
@@ -137,6 +139,8 @@ static const char *framing_fault(struct req *req, struct head *head)
         return head->fault;
     if (!is_token(req->method, strlen(req->method)))
         return "the method is not a token";
+    if (head->seen[HEAD_HOST] > 0 && HEAD_MUST_BE_CONTIGUOUS && !end_is_as_sent(req, head))
+        return not_as_sent;
     if (head->seen[HEAD_HOST] == 0)
         return "there is no Host";
     if (head->seen[HEAD_TRANSFER_ENCODING] == 0)
@@ -276,4 +280,15 @@ bool gate_check(struct req *req, const char *version)
     req->refused = req->refused || !keep;
     req->answer.close = !keep;
     return keep;
+}
+
+bool gate_check_end(struct req *req)
+{
+    /* A trailer with an empty name would end the request early, as above, and what follows it
+     * would be the next one. */
+    if (MHD_get_connection_values(req->connection, MHD_FOOTER_KIND, NULL, NULL) == 0)
+        return true;
+    problem_answer(req, PROBLEM_MALFORMED, "a body may have no trailers");
+    req->answer.close = true;
+    return false;
 }

@@ -16,6 +16,10 @@
  * long …), to be sent when the body has been read away. */
 bool gate_check(struct req *req, const char *version);
 
+/* Called when the whole request has come. False when something came behind the body that cannot be
+ * trusted; the answer is filled, and the connection must be closed with it. */
+bool gate_check_end(struct req *req);
+
 /* True when Host (NAME or NAME:PORT) is a name of the loopback: localhost, 127.0.0.0/8, [::1]. */
 bool gate_is_loopback_host(const char *host);
 

@@ -15,16 +15,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define POOL_THREADS 2u         /* measured: more do not help, committing is the limit */
-#define CONNECTIONS_MAX 4096u   /* below the usual limit of open files with room for the rest */
+#define CONNECTIONS_MAX 4096u   /* long polls hold one each */
+#define FILES_KEPT 256u         /* open files that connections may not take from store and jobs */
 #define CONNECTION_BYTES 32768u /* headers of 32 kB are enough; more is 431 */
 #define IDLE_S 300u             /* a backstop only: the deadlines below come first */
 #define REQUEST_MS 30000        /* a request that takes longer to arrive is a slow attack */
-#define SEND_NS (120ll * 1000000000) /* an answer that nobody reads */
-#define STOP_NS (5ll * 1000000000)   /* how long http_stop waits for answers to be read */
+#define SEND_NS (120LL * 1000000000) /* an answer that nobody reads */
+#define STOP_NS (5LL * 1000000000)   /* how long http_stop waits for answers to be read */
 
 /* A connection, from accept to close. The deadline runs while the client has the word (a request
  * comes, an answer is read), never while we have it. libmicrohttpd's own time-out counts silence
@@ -171,7 +173,7 @@ static enum MHD_Result run(struct req *req)
     req->phase = REQ_RUNNING;
     deadline_clear(http->deadlines, &conn_of(req->connection)->deadline);
     bool may_enter = enter(http);
-    if (req->refused) {
+    if (req->refused || !gate_check_end(req)) {
         /* the gate has answered */
     } else if (may_enter || is_health(req)) {
         route_dispatch(req);
@@ -264,7 +266,7 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
 }
 
 /* libmicrohttpd logs each failed accept when files run out; one line a second tells as much. */
-static void on_log(void *cls, const char *format, va_list args)
+static void PRINTF_LIKE(2, 0) on_log(void *cls, const char *format, va_list args)
 {
     static _Atomic int64_t last_ns;
     char text[256];
@@ -274,10 +276,20 @@ static void on_log(void *cls, const char *format, va_list args)
         return;
     atomic_store(&last_ns, now_ns);
     (void)vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
     log_event(LOG_LEVEL_WARN, "http_library", "says=%s", log_quote(text));
 }
 
 /* --- start and stop ------------------------------------------------------------------------ */
+
+static unsigned connections_max(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= CONNECTIONS_MAX + FILES_KEPT)
+        return CONNECTIONS_MAX;
+    unsigned limit = (unsigned)files.rlim_cur;
+    return limit > 2 * FILES_KEPT ? limit - FILES_KEPT : limit / 2;
+}
 
 static struct MHD_Daemon *daemon_start(struct http *http)
 {
@@ -285,7 +297,7 @@ static struct MHD_Daemon *daemon_start(struct http *http)
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
         on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
         http->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, POOL_THREADS, MHD_OPTION_CONNECTION_LIMIT,
-        CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        connections_max(), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);

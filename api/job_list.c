@@ -38,9 +38,7 @@ static int read_label(struct req *req, const char *label, struct job_filter *fil
         problem_parameter(req, "label", "must be KEY:VALUE");
         return -1;
     }
-    char *key = req_alloc(req, (size_t)(colon - label) + 1);
-    memcpy(key, label, (size_t)(colon - label));
-    filter->label_key = key;
+    filter->label_key = req_copy(req, label, (size_t)(colon - label));
     filter->label_value = colon + 1;
     return 0;
 }
@@ -48,9 +46,7 @@ static int read_label(struct req *req, const char *label, struct job_filter *fil
 /* A time; the + of its offset comes as a blank when a client does not encode it. */
 static int read_since(struct req *req, const char *since, struct job_filter *filter)
 {
-    size_t length = strlen(since);
-    char *text = req_alloc(req, length + 1);
-    memcpy(text, since, length);
+    char *text = req_copy(req, since, strlen(since));
     char *blank = strchr(text, ' ');
     if (blank)
         *blank = '+';

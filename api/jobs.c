@@ -3,16 +3,17 @@
 #include "api/handlers.h"
 #include "api/job_view.h"
 #include "api/waiting.h"
+#include "server/clock.h"
+#include "server/hash.h"
 #include "server/ids.h"
+#include "server/limits.h"
 #include "server/mem.h"
 
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define KEY_MAX 200 /* api.md: 1..200 visible ASCII characters */
+#define KEY_LIFE_MS ((int64_t)LIMIT_IDEMPOTENCY_DAYS * 86400000)
 
 /* --- get ----------------------------------------------------------------------------------- */
 
@@ -59,19 +60,14 @@ static bool key_is_valid(const char *key)
     return length >= 1 && length <= KEY_MAX;
 }
 
-/* The same body gives the same text, whatever its blanks: hex SHA-256 of what cJSON prints. The
- * caller frees it. */
+/* The same body gives the same text, whatever its blanks. The caller frees it. */
 static char *fingerprint_of(const cJSON *body)
 {
-    unsigned char digest[32];
+    char hex[HASH_HEX_SIZE];
     char *text = json_print(body);
-    char *hex = mem_alloc(sizeof digest * 2 + 1, 1);
-    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text, strlen(text), digest) < 0)
-        abort(); /* no SHA-256: the library is broken, and with it every promise of ours */
-    for (size_t i = 0; i < sizeof digest; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    hash_hex(text, hex);
     free(text);
-    return hex;
+    return mem_copy(hex);
 }
 
 static void submission_cleanup(void *submission)
@@ -114,19 +110,74 @@ static void answer_not_stored(struct req *req, const struct err *err)
         problem_err(req, err);
 }
 
+static void answer_or_wait(struct req *req, struct submission *submission)
+{
+    int seconds = 0;
+    req->then_arg = submission;
+    if (req_prefers_wait(req, &seconds))
+        waiting_hold(req, submission->row.id, seconds, post_waited);
+    else
+        answer_submission(req, submission, &submission->row);
+}
+
 static void post_stored(struct req *req, int rc, const struct err *err)
 {
     struct submission *submission = req->then_arg;
-    int seconds = 0;
     if (rc < 0) {
         answer_not_stored(req, err);
         return;
     }
     jobs_wake(req->parts->jobs);
-    if (req_prefers_wait(req, &seconds))
-        waiting_hold(req, submission->row.id, seconds, post_waited);
-    else
-        answer_submission(req, submission, &submission->row);
+    answer_or_wait(req, submission);
+}
+
+/* What an earlier call with the same key left. */
+struct key_look {
+    const char *key;
+    char *fingerprint;
+    struct job_row row;
+    bool known;
+};
+
+static int look_work(struct db *db, void *arg, struct err *err)
+{
+    struct key_look *look = arg;
+    char *job = NULL;
+    int found = store_key_find(db, look->key, &job, &look->fingerprint, err);
+    if (found == 1 && store_job_get(db, job, &look->row, err) < 0)
+        found = -1;
+    free(job);
+    /* one that has lived its days is forgotten by the next write, which then takes it anew */
+    look->known =
+        found == 1 && look->fingerprint && clock_wall_ms() - look->row.created_at < KEY_LIFE_MS;
+    return found < 0 ? -1 : 0;
+}
+
+/* Answers and returns true when the key is known. This comes before the body is checked: what was
+ * accepted once is answered alike however its instance has changed since. */
+static bool post_replayed(struct req *req, struct submission *submission)
+{
+    struct err err;
+    struct key_look look = {.key = submission->key};
+    bool answered = true;
+    if (!submission->key || !submission->fingerprint)
+        return false;
+    if (store_read(req->parts->store, look_work, &look, &err) < 0) {
+        problem_err(req, &err);
+    } else if (!look.known) {
+        answered = false;
+    } else if (strcmp(look.fingerprint, submission->fingerprint) != 0) {
+        problem_answer(req, PROBLEM_KEY_REUSED,
+                       "this Idempotency-Key was used with another body for job %s", look.row.id);
+    } else {
+        submission->row = look.row;
+        look.row = (struct job_row){0};
+        submission->replayed = true;
+        answer_or_wait(req, submission);
+    }
+    job_row_fini(&look.row);
+    free(look.fingerprint);
+    return answered;
 }
 
 static void answer_unfit(struct req *req, const struct json_faults *faults, const struct err *err)
@@ -149,15 +200,15 @@ void job_post(struct req *req)
                        "an Idempotency-Key is 1 to %d visible ASCII characters", KEY_MAX);
         return;
     }
-    if (jobs_check(req->parts->jobs, req->json, submission, &faults, &err) < 0) {
-        answer_unfit(req, &faults, &err);
-        json_faults_fini(&faults);
-        return;
-    }
-    json_faults_fini(&faults);
     submission->key = mem_copy(key);
     submission->fingerprint = key ? fingerprint_of(req->json) : NULL;
-    req_write(req, jobs_insert_work, submission, post_stored);
+    if (post_replayed(req, submission))
+        return;
+    if (jobs_check(req->parts->jobs, req->json, submission, &faults, &err) < 0)
+        answer_unfit(req, &faults, &err);
+    else
+        req_write(req, jobs_insert_work, submission, post_stored);
+    json_faults_fini(&faults);
 }
 
 /* --- cancel -------------------------------------------------------------------------------- */

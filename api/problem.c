@@ -91,7 +91,7 @@ static void answer(struct req *req, enum problem kind, const char *detail, cJSON
 }
 
 /* The text of a printf-like call; the caller frees it. */
-static char *text_of(const char *format, va_list args)
+static char *PRINTF_LIKE(1, 0) text_of(const char *format, va_list args)
 {
     char *text = NULL;
     if (vasprintf(&text, format, args) < 0)

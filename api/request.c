@@ -74,6 +74,14 @@ void *req_alloc(struct req *req, size_t size)
     return fresh;
 }
 
+char *req_copy(struct req *req, const char *text, size_t length)
+{
+    char *copy = req_alloc(req, length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
 /* --- what came ----------------------------------------------------------------------------- */
 
 const char *req_header(struct req *req, const char *name)
@@ -86,9 +94,7 @@ const char *req_header(struct req *req, const char *name)
         length--;
     if (value[length] == '\0')
         return value;
-    char *trimmed = req_alloc(req, length + 1);
-    memcpy(trimmed, value, length);
-    return trimmed;
+    return req_copy(req, value, length);
 }
 
 const char *req_query(const struct req *req, const char *name)
@@ -212,7 +218,7 @@ bool req_answer_etag(struct req *req, const char *etag)
     req->answer.has_etag = true;
     if (!known || !etag_in(known, etag, true))
         return false;
-    req_answer_empty(req, 304);
+    req->answer.status = 304; /* the body stays, for its length: libmicrohttpd does not send it */
     return true;
 }
 

@@ -91,6 +91,8 @@ void req_free(struct req *req);
 
 /* Zeroed; lives as long as the request. */
 void *req_alloc(struct req *req, size_t size);
+/* The same, filled with the first length bytes of text and a NUL. */
+char *req_copy(struct req *req, const char *text, size_t length);
 /* Runs cleanup(what) when the request ends, the latest first. */
 void req_defer(struct req *req, req_cleanup *cleanup, void *what);
 
@@ -115,7 +117,7 @@ void req_answer_json(struct req *req, int status, cJSON *tree);
 void req_answer_problem(struct req *req, int status, cJSON *tree);
 /* Takes text over. */
 void req_answer_text(struct req *req, int status, enum media media, char *text);
-/* No body: 204, 304. Headers set so far are kept. */
+/* No body. Headers set so far are kept. */
 void req_answer_empty(struct req *req, int status);
 /* Adds a header to the answer; name is a constant. Control bytes in the value are a bug. */
 void req_answer_header(struct req *req, const char *name, const char *format, ...)

@@ -43,7 +43,7 @@ static bool path_matches(const char *path, const struct target *target,
         if (segment == target->segment_count)
             return false;
         const char *given = target->segments[segment++];
-        if (*path == '{')
+        if (*path == '{' && *given != '\0')
             params[param++] = given;
         else if (strlen(given) != length || strncmp(path, given, length) != 0)
             return false;

@@ -45,7 +45,7 @@ static const char *decode(const char *from, const char *end, bool is_query, char
         int byte = decode_byte(&from, end);
         if (byte < 0)
             return NULL;
-        *out++ = blank ? ' ' : (char)byte;
+        *out++ = (char)(blank ? ' ' : byte);
     }
     *out++ = '\0';
     *to = out;

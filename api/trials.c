@@ -80,11 +80,13 @@ static void add_list_cell(struct buf *csv, const cJSON *list)
 
 static void add_cell(struct buf *csv, const cJSON *value)
 {
+    if (!value || cJSON_IsNull(value))
+        return;
     if (cJSON_IsString(value)) {
         add_text_cell(csv, value->valuestring);
     } else if (cJSON_IsArray(value)) {
         add_list_cell(csv, value);
-    } else if (value && !cJSON_IsNull(value)) {
+    } else {
         char *text = json_print(value);
         buf_add(csv, text);
         free(text);

@@ -15,6 +15,6 @@ struct jobs {
     bool clock_started;
     struct lock lock; /* guards the members below */
     struct wait wake;
-    bool woken GUARDED_BY(lock);
-    bool ending GUARDED_BY(lock);
+    bool woken;
+    bool ending;
 };

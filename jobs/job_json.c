@@ -24,6 +24,7 @@ static cJSON *current_to_json(const struct job_current *current)
         return cJSON_CreateNull();
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddStringToObject(tree, "arm", arm_name(current->arm, name));
+    cJSON_AddStringToObject(tree, "label", current->label);
     cJSON_AddItemToObject(tree, "percent", member_number_or_null(current->percent));
     return tree;
 }

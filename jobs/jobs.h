@@ -75,8 +75,9 @@ void jobs_cancelled(struct jobs *jobs, const char *id);
 
 /* Where a running job stands now, from memory. */
 struct job_current {
-    int arm;     /* index; -1: no trial runs */
-    int percent; /* of the running trial, 0..100; -1 unknown */
+    int arm;         /* index; -1: no trial runs */
+    int percent;     /* of the running trial, 0..100; -1 unknown */
+    char label[160]; /* of the arm, for people */
 };
 /* False when the job does not run here. */
 bool jobs_current(struct jobs *jobs, const char *id, struct job_current *out);

@@ -1,6 +1,7 @@
 #include "jobs/kind.h"
 #include "jobs/kinds/kinds.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct job_kind *const kinds[] = {
@@ -19,15 +20,9 @@ const char *kind_names(void)
 {
     static _Thread_local char names[256];
     size_t used = 0;
-    for (size_t i = 0; i < JSON_COUNT(kinds); i++) {
-        const char *comma = i ? ", " : "";
-        size_t length = strlen(comma) + strlen(kinds[i]->name);
-        if (used + length + 1 > sizeof names)
-            break;
-        memcpy(names + used, comma, strlen(comma));
-        memcpy(names + used + strlen(comma), kinds[i]->name, strlen(kinds[i]->name) + 1);
-        used += length;
-    }
+    for (size_t i = 0; i < JSON_COUNT(kinds) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 kinds[i]->name);
     return names;
 }
 

@@ -24,8 +24,8 @@ struct notify {
     pthread_t thread;
     struct lock lock; /* guards the members below */
     struct wait wake;
-    bool woken GUARDED_BY(lock);
-    bool ending GUARDED_BY(lock);
+    bool woken;
+    bool ending;
 };
 
 struct due_work {

@@ -309,18 +309,19 @@ bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why)
 
 bool pool_current(struct pool *pool, const char *id, struct job_current *out)
 {
-    bool found = false;
+    struct worker *running = NULL;
     lock_take(&pool->lock);
-    for (int i = 0; i < pool->count && !found; i++) {
-        const struct run *run = pool->workers[i].run;
-        found = run && strcmp(run->row.id, id) == 0;
-        if (!found)
-            continue;
-        out->arm = atomic_load(&run->current_arm);
-        out->percent = atomic_load(&run->current_percent);
-    }
+    for (int i = 0; i < pool->count && !running; i++)
+        if (pool->workers[i].run && strcmp(pool->workers[i].id, id) == 0)
+            running = &pool->workers[i];
+    if (running)
+        running->holders++;
     lock_drop(&pool->lock);
-    return found;
+    if (!running)
+        return false;
+    *out = run_get_current(running->run);
+    release(pool, running);
+    return true;
 }
 
 static enum run_stop over(const struct run *run, int64_t now_ms, int64_t mono_ns)

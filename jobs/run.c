@@ -56,7 +56,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     run->warnings = BUF_WITH_MAX(64 << 10);
     atomic_init(&run->stop, RUN_GO);
     atomic_init(&run->draining, false);
-    atomic_init(&run->current_arm, -1);
+    run->current.arm = -1;
     atomic_init(&run->current_percent, -1);
     lock_init(&run->lock);
     wait_init(&run->stopped);
@@ -108,6 +108,25 @@ bool run_keep_undisturbed(struct run *run, bool undisturbed)
     return before;
 }
 
+void run_set_current(struct run *run, int arm)
+{
+    const char *label = arm >= 0 ? run->plan.arms[arm].label : "";
+    lock_take(&run->lock);
+    run->current.arm = arm;
+    (void)snprintf(run->current.label, sizeof run->current.label, "%s", label);
+    lock_drop(&run->lock);
+    atomic_store(&run->current_percent, -1);
+}
+
+struct job_current run_get_current(struct run *run)
+{
+    lock_take(&run->lock);
+    struct job_current current = run->current;
+    lock_drop(&run->lock);
+    current.percent = atomic_load(&run->current_percent);
+    return current;
+}
+
 bool run_rest(struct run *run, int64_t ms)
 {
     int64_t until = clock_mono_ns() + ms * 1000000;
@@ -141,7 +160,7 @@ int run_go_on(struct run *run, struct err *err)
 }
 
 /* Only the worker sets the session, so the worker may look without the lock. */
-struct mssql *run_session(struct run *run) LOCK_ATTRIBUTE(no_thread_safety_analysis)
+struct mssql *run_session(struct run *run)
 {
     return run->session;
 }
@@ -192,6 +211,9 @@ int run_connect(struct run *run, struct err *err)
     char app_name[64];
     memcpy(app_name, "sweetspot ", sizeof "sweetspot ");
     memcpy(app_name + strlen("sweetspot "), run->row.id, strlen(run->row.id) + 1);
+    const char *driver = run->parts->config->odbc_driver;
+    if (!*driver)
+        driver = mssql_default_driver();
     struct mssql_target target = {.host = instance->host,
                                   .port = (int)instance->port,
                                   .login = instance->login,
@@ -200,7 +222,7 @@ int run_connect(struct run *run, struct err *err)
                                   .ca_file = instance->ca_file,
                                   .verify_host = instance->verify_host,
                                   .app_name = app_name,
-                                  .driver = run->parts->config->odbc_driver};
+                                  .driver = driver};
     struct mssql *session = NULL;
     int rc = mssql_open(&target, &session, err);
     secrets_free(password);

@@ -47,13 +47,12 @@ struct run {
     bool settled;         /* its end, or that it goes on later, is stored */
     atomic_bool draining; /* the daemon ends, whatever stopped the run first */
     atomic_int stop;      /* enum run_stop */
-    atomic_int current_arm;     /* -1: no trial runs */
     atomic_int current_percent; /* of the running trial, -1 unknown */
     struct wait stopped;        /* signalled under lock when stop changes */
-    struct lock lock;           /* guards the members below */
-    /* only the worker sets it, so that the worker may read it without the lock */
-    struct mssql *session GUARDED_BY(lock);
-    bool undisturbed GUARDED_BY(lock); /* what is sent now cleans up: a stop does not cancel it */
+    struct lock lock;           /* guards the three below */
+    struct job_current current; /* but for its percent */
+    struct mssql *session;      /* the worker reads it without; only the worker sets it */
+    bool undisturbed;           /* what is sent now cleans up: a stop does not cancel it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on
@@ -71,6 +70,10 @@ bool run_keep_undisturbed(struct run *run, bool undisturbed);
 
 /* ERR_CANCELLED when the run is asked to stop. */
 MUST_CHECK int run_go_on(struct run *run, struct err *err);
+
+/* Which trial runs now (arm -1: none); any thread may ask. */
+void run_set_current(struct run *run, int arm);
+struct job_current run_get_current(struct run *run);
 
 /* Waits, at most until the run is asked to stop (ERR_CANCELLED then). */
 MUST_CHECK int run_pause(struct run *run, int64_t ms, struct err *err);

@@ -145,8 +145,7 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 {
     struct trial trial = trial_new(run->next_seq++, step->block, step->arm, step->warmup);
     struct err undo_err = {0};
-    atomic_store(&run->current_percent, -1);
-    atomic_store(&run->current_arm, step->arm);
+    run_set_current(run, step->arm);
     int rc = run->definition.kind->trial(run, step, &trial, err);
     bool tells =
         trial.started_at != 0 && (rc == 0 || err->code == ERR_SQL || err->code == ERR_CANCELLED);
@@ -155,7 +154,7 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
         learn_from(run, &trial);
     int stored = tells ? progress_store_trial(run, &trial, err) : 0;
     trial_fini(&trial);
-    atomic_store(&run->current_arm, -1);
+    run_set_current(run, -1);
     if (rc < 0)
         return -1; /* the ending cleans up */
     if (stored < 0)

@@ -194,7 +194,7 @@ static int64_t month_week_day(const struct rule_day *rule, int64_t year_start, b
     int64_t first = year_start + starts[rule->month - 1] + (is_leap && rule->month > 2);
     int64_t next = year_start + starts[rule->month] + (is_leap && rule->month >= 2);
     int64_t weekday = first + 4 - 7 * floor_div(first + 4, 7); /* day 0 was a Thursday */
-    int64_t day = first + (rule->weekday - weekday + 7) % 7 + 7 * (rule->week - 1);
+    int64_t day = first + (rule->weekday - weekday + 7) % 7 + INT64_C(7) * (rule->week - 1);
     return day < next ? day : day - 7;
 }
 
@@ -244,7 +244,7 @@ static int rule_offset(const struct rule *rule, int64_t utc_s, int64_t *out_unti
  * header, data with 32-bit moments, header, data with 64-bit moments, "\n" TZ text "\n" */
 
 #define HEADER_BYTES 44
-#define TYPE_BYTES 6 /* of one local time type: offset, is daylight saving time, abbreviation */
+#define TYPE_BYTES ((size_t)6) /* offset, is daylight saving time, abbreviation */
 
 /* The counts of a header, in the file's order. */
 enum { UT_COUNT, STANDARD_COUNT, LEAP_COUNT, MOMENT_COUNT, TYPE_COUNT, CHARACTER_COUNT, COUNTS };

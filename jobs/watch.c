@@ -15,7 +15,7 @@ struct jobs_watch {
 struct watchers {
     struct lock lock; /* guards the list, and is held while on_end runs, so that a removed
                          watcher is never called again; on_end only hands on */
-    struct jobs_watch *first GUARDED_BY(lock);
+    struct jobs_watch *first;
 };
 
 struct watchers *watchers_new(void)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE_S 60
-#define DAY_S 86400
+#define MINUTE_S INT64_C(60)
+#define DAY_S INT64_C(86400)
 #define DAY_MINUTES 1440
 #define HORIZON_DAYS 8 /* a week and a day: every window opens within it */
 
@@ -121,7 +121,7 @@ static int collect_spans(const cJSON *windows, int64_t now_s, struct spans *span
     const cJSON *item;
     cJSON_ArrayForEach(item, windows)
     {
-        struct window window = {0};
+        struct window window = {.time_zone = ""};
         struct err cause;
         if (read_window(item, &window, err) < 0)
             goto out;
@@ -169,7 +169,7 @@ static void sweep(struct spans *spans, int64_t now_ms, bool *out_open, int64_t *
     }
     int64_t change_ms = is_open ? end_ms : next_ms;
     *out_open = is_open;
-    *out_change_ms = change_ms - now_ms <= HORIZON_DAYS * DAY_S * INT64_C(1000) ? change_ms : 0;
+    *out_change_ms = change_ms - now_ms <= HORIZON_DAYS * DAY_S * 1000 ? change_ms : 0;
 }
 
 int window_state(const cJSON *windows, int64_t wall_ms, bool *out_open, int64_t *out_change_ms,

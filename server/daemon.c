@@ -56,9 +56,20 @@ static int start_http(struct daemon *daemon, const struct config *config, struct
     return http_start(&parts, &daemon->http, err);
 }
 
+/* What a setting asks for and cannot be had yet must not pass in silence. */
+static int check_settings(const struct config *config, struct err *err)
+{
+    if (config->tls_cert_file)
+        return err_set(err, ERR_REFUSED, 0,
+                       "tls_cert_file: HTTPS is not served yet; leave it out, and let a proxy on "
+                       "this machine end TLS");
+    return 0;
+}
+
 static int open_all(struct daemon *daemon, const struct config *config, struct err *err)
 {
-    if (make_state_dir(config->state_dir, err) < 0 || mssql_init(config->state_dir, err) < 0)
+    if (check_settings(config, err) < 0 || make_state_dir(config->state_dir, err) < 0 ||
+        mssql_init(config->state_dir, err) < 0)
         return -1;
     daemon->mssql = true;
     if (secrets_open(config, &daemon->secrets, err) < 0 ||

@@ -9,7 +9,6 @@
 #else
 #define LOCK_ATTRIBUTE(x)
 #endif
-#define GUARDED_BY(x) LOCK_ATTRIBUTE(guarded_by(x))
 #define NEEDS(x) LOCK_ATTRIBUTE(requires_capability(x))
 #define LOCK_TAKES(x) LOCK_ATTRIBUTE(acquire_capability(x))
 #define LOCK_DROPS(x) LOCK_ATTRIBUTE(release_capability(x))

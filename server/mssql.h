@@ -52,8 +52,9 @@ MUST_CHECK int mssql_open(const struct mssql_target *target, struct mssql **out_
                           struct err *err);
 void mssql_close(struct mssql *session);
 
-/* Runs one plain batch without time-out and drains it; on_message (may be NULL) sees each message
- * as it arrives, errors too. 0: every result came and no error of severity > 10 was seen.
+/* Runs one plain batch without time-out and drains it (an error in its first statement hides the
+ * others: put one statement into a batch when that matters); on_message (may be NULL) sees each
+ * message as it arrives, errors too. 0: every result came and no error of severity > 10 was seen.
  * -1: ERR_SQL with the number of the first error (in the server's order; the cause comes before
  * 3013), ERR_CANCELLED when mssql_cancel was called meanwhile (the batch may nevertheless have had
  * its effect, if it was at its end), ERR_UNREACHABLE when the connection broke without an error of
@@ -67,7 +68,9 @@ struct mssql_value {
     int64_t number;
 };
 
-struct mssql_rows; /* all rows of the first result set, as UTF-8 text */
+/* All rows of the first result set, as UTF-8 text; binary as hexadecimal digits, dates as
+ * "2024-05-06 07:08:09.1234567". */
+struct mssql_rows;
 
 /* Runs one query with values bound to its ? marks, gives up after LIMIT_QUERY_S of silence
  * (ERR_TIMEOUT; the session stays usable). Errors as above. out_rows may be NULL when no rows
@@ -78,7 +81,7 @@ size_t mssql_row_count(const struct mssql_rows *rows);
 size_t mssql_column_count(const struct mssql_rows *rows);
 /* NULL for NULL or when there is no such row or column (a server may lack one). */
 const char *mssql_text(const struct mssql_rows *rows, size_t row, size_t column);
-/* `missing` for NULL or when it is no number. */
+/* `missing` for NULL or when it is no number; what stands behind a decimal point is cut off. */
 int64_t mssql_int(const struct mssql_rows *rows, size_t row, size_t column, int64_t missing);
 double mssql_real(const struct mssql_rows *rows, size_t row, size_t column); /* NaN */
 void mssql_rows_free(struct mssql_rows *rows);

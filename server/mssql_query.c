@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX 100000      /* what is kept of an answer; more is a wrong question */
-#define TEXT_MAX (64 << 20)  /* bytes of all its texts */
-#define PIECE_UNITS 4096     /* how much of a long text is fetched at once */
+#define ROWS_MAX 100000     /* what is kept of an answer; more is a wrong question */
+#define TEXT_MAX (64 << 20) /* bytes of all its texts */
+/* How much of a long text is fetched at once: odd, for a piece of binary ends after a whole byte,
+ * two units, and before the terminator. */
+#define PIECE_UNITS 4097
 #define PARAMETER_UNITS 4000 /* declared as nvarchar(4000): one plan for all lengths */
 #define NO_TEXT ((size_t)-1) /* NULL */
 #define VALUES_MAX 2000      /* SQL Server takes 2100 parameters */
@@ -43,7 +45,7 @@ static int bind_text(struct mssql_run *run, SQLUSMALLINT index, const char *text
     if (!parameter->text)
         return err_set(err, ERR_INPUT, 0, "value %d is not valid UTF-8", index);
     parameter->length = (SQLLEN)(units * sizeof *parameter->text);
-    bool is_long = units > PARAMETER_UNITS;
+    bool is_long = units > PARAMETER_UNITS; /* sent as nvarchar(max); WVARCHAR would be cut */
     SQLRETURN rc = SQLBindParameter(run->statement, index, SQL_PARAM_INPUT, SQL_C_WCHAR,
                                     is_long ? SQL_WLONGVARCHAR : SQL_WVARCHAR,
                                     is_long ? units : PARAMETER_UNITS, 0, parameter->text,

@@ -30,7 +30,7 @@ static const char *without_prefix(const char *text, bool *out_from_server)
 static void narrow_state(const SQLWCHAR wide[6], char out[6])
 {
     for (int i = 0; i < 5; i++)
-        out[i] = wide[i] > 0x20 && wide[i] < 0x7F ? (char)wide[i] : '?';
+        out[i] = (char)(wide[i] > 0x20 && wide[i] < 0x7F ? wide[i] : '?');
     out[5] = '\0';
 }
 

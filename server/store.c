@@ -42,13 +42,13 @@ struct store {
     struct db *writer; /* the writer thread's alone */
     pthread_t thread;
     atomic_bool is_healthy;
-    struct lock lock;                             /* guards the rest */
-    struct wait wake;                             /* the writer: work or the end came */
-    struct ticket *queue_head GUARDED_BY(lock);   /* oldest */
-    struct ticket **queue_end GUARDED_BY(lock);   /* where the next one is hung */
-    bool is_closing GUARDED_BY(lock);             /* no more work comes */
-    struct reader *idle_readers GUARDED_BY(lock); /* a connection each, last used first */
-    int busy_readers GUARDED_BY(lock);            /* must be 0 at the end */
+    struct lock lock;            /* guards the rest */
+    struct wait wake;            /* the writer: work or the end came */
+    struct ticket *queue_head;   /* oldest */
+    struct ticket **queue_end;   /* where the next one is hung */
+    bool is_closing;             /* no more work comes */
+    struct reader *idle_readers; /* a connection each, last used first */
+    int busy_readers;            /* must be 0 at the end */
 };
 
 /* --- the writer ----------------------------------------------------------------------------- */
@@ -339,7 +339,6 @@ static void dismantle(struct store *store)
 }
 
 static struct store *store_new(const struct db_driver *driver)
-    LOCK_ATTRIBUTE(no_thread_safety_analysis) /* nobody else knows it yet */
 {
     struct store *store = mem_alloc(1, sizeof *store);
     store->driver = driver;

@@ -6,6 +6,20 @@
 #define EXPIRE_ROUNDS 10
 #define EXPIRE_ROUND 1000
 
+int store_key_find(struct db *db, const char *key, char **out_job, char **out_fingerprint,
+                   struct err *err)
+{
+    struct db_use *known = db_use(db, SQL_KEY_GET);
+    db_bind_text(known, 1, key);
+    int step = db_step(known, err);
+    if (step == 1) {
+        *out_job = db_take_text(known, 0);
+        *out_fingerprint = db_take_text(known, 1);
+    }
+    db_done(known);
+    return step;
+}
+
 int store_key_claim(struct db *db, const char *key, const char *fingerprint, const char *job,
                     int64_t now_ms, char **out_job, char **out_fingerprint, struct err *err)
 {
@@ -19,17 +33,10 @@ int store_key_claim(struct db *db, const char *key, const char *fingerprint, con
         return -1;
     if (changed == 1)
         return 1;
-    struct db_use *known = db_use(db, SQL_KEY_GET);
-    db_bind_text(known, 1, key);
-    int step = db_step(known, err);
-    if (step == 1) {
-        *out_job = db_take_text(known, 0);
-        *out_fingerprint = db_take_text(known, 1);
-    }
-    db_done(known);
-    if (step == 0)
+    int found = store_key_find(db, key, out_job, out_fingerprint, err);
+    if (found == 0)
         return err_set(err, ERR_STORE, 0, "an idempotency key is neither new nor known");
-    return step < 0 ? -1 : 0;
+    return found < 0 ? -1 : 0;
 }
 
 int store_key_expire(struct db *db, int64_t before_ms, struct err *err)

@@ -115,6 +115,9 @@ MUST_CHECK int store_job_overdue(struct db *db, int64_t now_ms, struct job_row *
 MUST_CHECK int store_key_claim(struct db *db, const char *key, const char *fingerprint,
                                const char *job, int64_t now_ms, char **out_job,
                                char **out_fingerprint, struct err *err);
+/* 1: the key is known, out_job and out_fingerprint (heap) are filled; 0: it is not. */
+MUST_CHECK int store_key_find(struct db *db, const char *key, char **out_job,
+                              char **out_fingerprint, struct err *err);
 /* Forgets at most 10,000 keys made before this moment: a call must not hold the writer for long. */
 MUST_CHECK int store_key_expire(struct db *db, int64_t before_ms, struct err *err);
 

@@ -68,13 +68,21 @@ struct db *kit_connect(struct db_source *source, bool read_only)
     return db;
 }
 
+int kit_put_instance_work(struct db *db, void *arg, struct err *err)
+{
+    bool created = false;
+    struct instance_row row = {.name = mem_copy(arg), .definition = mem_copy("{}")};
+    int rc = store_instance_put(db, &row, -1, &created, err);
+    instance_row_fini(&row);
+    return rc;
+}
+
 void kit_put_instance(struct db *db, const char *name)
 {
     struct err err = {0};
-    bool created = false;
-    struct instance_row row = {.name = mem_copy(name), .definition = mem_copy("{}")};
-    kit_ok(store_instance_put(db, &row, -1, &created, &err), &err);
-    instance_row_fini(&row);
+    char *copy = mem_copy(name);
+    kit_ok(kit_put_instance_work(db, copy, &err), &err);
+    free(copy);
 }
 
 struct job_row kit_job(const char *instance)
@@ -138,4 +146,58 @@ int kit_tear_down(void **state)
 struct db *kit_db(void **state)
 {
     return ((struct kit *)*state)->db;
+}
+
+int kit_store_set_up(void **state)
+{
+    struct kit_store *kit = mem_alloc(1, sizeof *kit);
+    kit->folder = kit_make_folder();
+    kit->path = kit_path(kit->folder, "store.db");
+    kit->url = mem_format("sqlite:%s", kit->path);
+    *state = kit;
+    return 0;
+}
+
+int kit_store_tear_down(void **state)
+{
+    struct kit_store *kit = *state;
+    kit_store_close(kit);
+    kit_remove_folder(kit->folder);
+    free(kit->path);
+    free(kit->url);
+    free(kit);
+    return 0;
+}
+
+void kit_store_open(struct kit_store *kit)
+{
+    struct err err = {0};
+    kit_ok(store_open(kit->url, &kit->store, &err), &err);
+}
+
+void kit_store_start(struct kit_store *kit)
+{
+    char name[] = "sql01";
+    struct err err = {0};
+    kit_store_open(kit);
+    kit_ok(store_write(kit->store, kit_put_instance_work, name, &err), &err);
+}
+
+void kit_store_close(struct kit_store *kit)
+{
+    store_close(kit->store);
+    kit->store = NULL;
+}
+
+int kit_insert_job_work(struct db *db, void *arg, struct err *err)
+{
+    return store_job_insert(db, arg, err);
+}
+
+int kit_get_job_work(struct db *db, void *arg, struct err *err)
+{
+    struct job_row row = {0};
+    int rc = store_job_get(db, arg, &row, err);
+    job_row_fini(&row);
+    return rc;
 }

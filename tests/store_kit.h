@@ -2,6 +2,7 @@
 /* What the tests of the store share: temporary folders, rows made of few words. */
 #include "server/db_driver.h"
 #include "server/err.h"
+#include "server/store.h"
 #include "server/store_rows.h"
 
 /* A fresh folder; the caller frees the path. kit_remove_folder deletes it with what is in it. */
@@ -42,3 +43,22 @@ int kit_set_up(void **state);
 int kit_tear_down(void **state);
 struct db *kit_db(void **state);
 #define KIT_TEST(name) cmocka_unit_test_setup_teardown(name, kit_set_up, kit_tear_down)
+
+/* What each test of the whole store gets: a folder, and a store in it when it is opened. */
+struct kit_store {
+    char *folder;
+    char *path;
+    char *url;
+    struct store *store; /* NULL while closed */
+};
+int kit_store_set_up(void **state); /* closed */
+int kit_store_tear_down(void **state);
+
+void kit_store_open(struct kit_store *kit);
+void kit_store_start(struct kit_store *kit); /* opens, and puts the instance sql01 */
+void kit_store_close(struct kit_store *kit);
+
+/* Works for store_write and store_read: arg is an instance's name, a struct job_row, a job's id. */
+int kit_put_instance_work(struct db *db, void *arg, struct err *err);
+int kit_insert_job_work(struct db *db, void *arg, struct err *err);
+int kit_get_job_work(struct db *db, void *arg, struct err *err);

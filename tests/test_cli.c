@@ -291,27 +291,6 @@ static void instances_stand_in_columns(void **state)
     cJSON_Delete(tree);
 }
 
-static void a_plan_shows_its_statements_and_its_refusals(void **state)
-{
-    (void)state;
-    static const char answer[] =
-        "{\"arms\":[{\"arm\":\"a1\",\"label\":\"BUFFERCOUNT=50\",\"statements\":[\"BACKUP x\"]}],"
-        "\"trials\":12,\"estimate\":{\"minutes\":3.6,\"read_mib\":1000,\"written_mib\":0},"
-        "\"refusals\":[\"outside of its window\"],\"warnings\":[\"not authenticated\"]}";
-    cJSON *tree = NULL;
-    struct buf text = {0};
-    struct buf talk = {0};
-    assert_int_equal(json_parse(answer, strlen(answer), &tree, NULL), 0);
-    assert_int_equal(show_plan(tree, &text, &talk), CLI_REFUSED);
-    assert_string_equal(buf_text(&text), "-- BUFFERCOUNT=50\nBACKUP x\n");
-    assert_string_equal(buf_text(&talk), "12 trials, about 4 min, 1000 MiB read, 0 MiB written\n"
-                                         "warning: not authenticated\n"
-                                         "refused: outside of its window\n");
-    buf_fini(&text);
-    buf_fini(&talk);
-    cJSON_Delete(tree);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,7 +305,6 @@ int main(void)
         cmocka_unit_test(each_end_of_a_job_has_its_exit_status),
         cmocka_unit_test(problems_are_told_as_sentences),
         cmocka_unit_test(instances_stand_in_columns),
-        cmocka_unit_test(a_plan_shows_its_statements_and_its_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -332,6 +332,34 @@ static void the_sample_file_says_the_defaults(void **state)
     free(sample);
 }
 
+/* README.md's table of settings is the table of config.c. */
+static void the_readme_lists_every_setting(void **state)
+{
+    (void)state;
+    const char *source = getenv("SWEETSPOT_TEST_SOURCE");
+    if (!source)
+        skip(); /* run by hand, without meson */
+    char *path = mem_format("%s/README.md", source);
+    struct buf text = {0};
+    char block[4096];
+    size_t bytes = 0;
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while ((bytes = fread(block, 1, sizeof block, file)) > 0)
+        buf_add_bytes(&text, block, bytes);
+    fclose(file);
+    free(path);
+    struct config_setting setting;
+    for (size_t i = 0; config_setting(i, &setting); i++) {
+        char *row =
+            mem_format("\n| `%s` | %s | %s |\n", setting.name, setting.fallback, setting.help);
+        if (!strstr(buf_text(&text), row))
+            fail_msg("README.md lacks %s", row);
+        free(row);
+    }
+    buf_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +374,7 @@ int main(void)
         cmocka_unit_test(help_and_version_win_over_everything),
         cmocka_unit_test(help_names_each_setting_and_its_default),
         cmocka_unit_test(the_sample_file_says_the_defaults),
+        cmocka_unit_test(the_readme_lists_every_setting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,66 +21,14 @@
 
 #include <cmocka.h>
 
-struct fixture {
-    char *folder;
-    char *path;
-    char *url;
-    struct store *store;
-};
-
-static int set_up_closed(void **state)
-{
-    struct fixture *fixture = mem_alloc(1, sizeof *fixture);
-    fixture->folder = kit_make_folder();
-    fixture->path = kit_path(fixture->folder, "store.db");
-    fixture->url = mem_format("sqlite:%s", fixture->path);
-    *state = fixture;
-    return 0;
-}
-
-static void open_store(struct fixture *fixture)
-{
-    struct err err = {0};
-    kit_ok(store_open(fixture->url, &fixture->store, &err), &err);
-}
-
-static int put_instance(struct db *db, void *arg, struct err *err)
-{
-    bool created = false;
-    struct instance_row row = {.name = mem_copy(arg), .definition = mem_copy("{}")};
-    int rc = store_instance_put(db, &row, -1, &created, err);
-    instance_row_fini(&row);
-    return rc;
-}
-
 static int set_up(void **state)
 {
-    char name[] = "sql01";
-    struct err err = {0};
-    (void)set_up_closed(state);
-    struct fixture *fixture = *state;
-    open_store(fixture);
-    kit_ok(store_write(fixture->store, put_instance, name, &err), &err);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    store_close(fixture->store);
-    kit_remove_folder(fixture->folder);
-    free(fixture->path);
-    free(fixture->url);
-    free(fixture);
+    (void)kit_store_set_up(state);
+    kit_store_start(*state);
     return 0;
 }
 
 /* --- writing and reading -------------------------------------------------------------------- */
-
-static int insert_job(struct db *db, void *arg, struct err *err)
-{
-    return store_job_insert(db, arg, err);
-}
 
 static int insert_job_then_refuse(struct db *db, void *arg, struct err *err)
 {
@@ -93,14 +41,6 @@ static int insert_job_then_say_nothing(struct db *db, void *arg, struct err *err
 {
     int rc = store_job_insert(db, arg, err);
     return rc < 0 ? rc : -1;
-}
-
-static int get_job(struct db *db, void *arg, struct err *err)
-{
-    struct job_row row = {0};
-    int rc = store_job_get(db, arg, &row, err);
-    job_row_fini(&row);
-    return rc;
 }
 
 static int count_jobs(struct db *db, void *arg, struct err *err)
@@ -124,15 +64,15 @@ static size_t jobs_in(struct store *store)
 
 static void what_was_written_is_read_at_once(void **state)
 {
-    struct store *store = ((struct fixture *)*state)->store;
+    struct store *store = ((struct kit_store *)*state)->store;
     struct err err = {0};
     struct job_row row = kit_job("sql01");
-    kit_ok(store_write(store, insert_job, &row, &err), &err);
-    kit_ok(store_read(store, get_job, row.id, &err), &err);
+    kit_ok(store_write(store, kit_insert_job_work, &row, &err), &err);
+    kit_ok(store_read(store, kit_get_job_work, row.id, &err), &err);
     char missing[] = "none";
-    assert_int_equal(store_read(store, get_job, missing, &err), -1);
+    assert_int_equal(store_read(store, kit_get_job_work, missing, &err), -1);
     assert_int_equal(err.code, ERR_NOT_FOUND);
-    assert_int_equal(store_read(store, get_job, missing, NULL), -1);
+    assert_int_equal(store_read(store, kit_get_job_work, missing, NULL), -1);
     assert_true(store_is_healthy(store));
     job_row_fini(&row);
 }
@@ -154,22 +94,22 @@ static void count_answer(void *ctx, int rc, const struct err *err)
 
 static void a_failing_work_rolls_back_alone(void **state)
 {
-    struct fixture *fixture = *state;
+    struct kit_store *kit = *state;
     struct tally tally = {0};
     struct job_row rows[30];
     for (int i = 0; i < 30; i++) {
         rows[i] = kit_job("sql01");
-        store_work *work = i % 3 == 1 ? insert_job_then_refuse : insert_job;
-        store_write_later(fixture->store, work, &rows[i], count_answer, &tally);
+        store_work *work = i % 3 == 1 ? insert_job_then_refuse : kit_insert_job_work;
+        store_write_later(kit->store, work, &rows[i], count_answer, &tally);
     }
-    store_close(fixture->store); /* writes what is queued */
-    fixture->store = NULL;
+    store_close(kit->store); /* writes what is queued */
+    kit->store = NULL;
     assert_int_equal(tally.stored, 20);
     assert_int_equal(tally.refused, 10);
-    open_store(fixture);
+    kit_store_open(kit);
     for (int i = 0; i < 30; i++) {
         struct err err = {0};
-        int rc = store_read(fixture->store, get_job, rows[i].id, &err);
+        int rc = store_read(kit->store, kit_get_job_work, rows[i].id, &err);
         assert_int_equal(rc, i % 3 == 1 ? -1 : 0);
         job_row_fini(&rows[i]);
     }
@@ -177,7 +117,7 @@ static void a_failing_work_rolls_back_alone(void **state)
 
 static void a_work_that_fails_without_a_reason_is_still_an_error(void **state)
 {
-    struct store *store = ((struct fixture *)*state)->store;
+    struct store *store = ((struct kit_store *)*state)->store;
     struct err err = {0};
     struct job_row row = kit_job("sql01");
     assert_int_equal(store_write(store, insert_job_then_say_nothing, &row, &err), -1);
@@ -218,7 +158,7 @@ static void *submit_main(void *arg)
 
 static void a_hundred_threads_with_one_key_get_one_job(void **state)
 {
-    struct store *store = ((struct fixture *)*state)->store;
+    struct store *store = ((struct kit_store *)*state)->store;
     static struct submit submits[100];
     for (int i = 0; i < 100; i++) {
         submits[i] = (struct submit){.store = store, .row = kit_job("sql01")};
@@ -237,11 +177,11 @@ static void a_hundred_threads_with_one_key_get_one_job(void **state)
 
 /* --- files ---------------------------------------------------------------------------------- */
 
-static void expect_refusal(struct fixture *fixture, const char *words)
+static void expect_refusal(struct kit_store *kit, const char *words)
 {
     struct err err = {0};
     struct store *store = NULL;
-    assert_int_equal(store_open(fixture->url, &store, &err), -1);
+    assert_int_equal(store_open(kit->url, &store, &err), -1);
     assert_null(store);
     if (err.code != ERR_REFUSED || !strstr(err.msg, words))
         fail_msg("refused with \"%s\", not with \"%s\"", err.msg, words);
@@ -287,11 +227,11 @@ static void a_second_opener_is_told_the_pid_of_the_first(void **state)
 
 static void the_file_is_private_and_the_folder_is_made(void **state)
 {
-    struct fixture *fixture = *state;
+    struct kit_store *kit = *state;
     struct stat stats;
     struct err err = {0};
     struct store *store = NULL;
-    char *folder = kit_path(fixture->folder, "new");
+    char *folder = kit_path(kit->folder, "new");
     char *path = kit_path(folder, "store.db");
     char *url = mem_format("sqlite:%s", path);
     mode_t mask = umask(0);
@@ -314,16 +254,16 @@ static void the_file_is_private_and_the_folder_is_made(void **state)
 
 static void opening_again_changes_nothing(void **state)
 {
-    struct fixture *fixture = *state;
+    struct kit_store *kit = *state;
     size_t before_size;
     size_t after_size;
-    open_store(fixture);
-    store_close(fixture->store);
-    char *before = read_file(fixture->path, &before_size);
-    open_store(fixture);
-    store_close(fixture->store);
-    fixture->store = NULL;
-    char *after = read_file(fixture->path, &after_size);
+    kit_store_open(kit);
+    store_close(kit->store);
+    char *before = read_file(kit->path, &before_size);
+    kit_store_open(kit);
+    store_close(kit->store);
+    kit->store = NULL;
+    char *after = read_file(kit->path, &after_size);
     assert_int_equal(before_size, after_size);
     assert_memory_equal(before, after, before_size);
     free(before);
@@ -332,7 +272,7 @@ static void opening_again_changes_nothing(void **state)
 
 static void files_that_are_not_ours_are_refused_and_left_as_they_are(void **state)
 {
-    struct fixture *fixture = *state;
+    struct kit_store *kit = *state;
     static const struct {
         const char *sql;   /* what is done to a database of ours, */
         bool is_ours;      /* or to an empty one */
@@ -348,51 +288,51 @@ static void files_that_are_not_ours_are_refused_and_left_as_they_are(void **stat
         size_t before_size;
         size_t after_size;
         if (cases[i].is_ours) {
-            open_store(fixture);
-            store_close(fixture->store);
-            fixture->store = NULL;
+            kit_store_open(kit);
+            store_close(kit->store);
+            kit->store = NULL;
         }
-        run_sql(fixture->path, cases[i].sql);
-        char *before = read_file(fixture->path, &before_size);
-        expect_refusal(fixture, cases[i].words);
-        char *after = read_file(fixture->path, &after_size);
+        run_sql(kit->path, cases[i].sql);
+        char *before = read_file(kit->path, &before_size);
+        expect_refusal(kit, cases[i].words);
+        char *after = read_file(kit->path, &after_size);
         assert_int_equal(before_size, after_size);
         assert_memory_equal(before, after, before_size);
         free(before);
         free(after);
-        assert_int_equal(unlink(fixture->path), 0);
+        assert_int_equal(unlink(kit->path), 0);
     }
 }
 
 /* Bytes are turned over one at a time: the file then opens, or is refused with advice. */
 static void damaged_files_are_refused_or_open_but_never_crash(void **state)
 {
-    struct fixture *fixture = *state;
+    struct kit_store *kit = *state;
     size_t size;
     int refused = 0;
-    open_store(fixture);
-    store_close(fixture->store);
-    fixture->store = NULL;
-    char *bytes = read_file(fixture->path, &size);
+    kit_store_open(kit);
+    store_close(kit->store);
+    kit->store = NULL;
+    char *bytes = read_file(kit->path, &size);
     for (size_t i = 0; i < 200; i++) {
         size_t at = i < 100 ? i : i * 7919 % size; /* the header, then anywhere */
         struct err err = {0};
         bytes[at] = (char)(bytes[at] ^ 0x55);
-        write_file(fixture->path, bytes, size);
-        if (store_open(fixture->url, &fixture->store, &err) < 0) {
+        write_file(kit->path, bytes, size);
+        if (store_open(kit->url, &kit->store, &err) < 0) {
             refused++;
             if (err.code != ERR_REFUSED)
                 fail_msg("byte %zu: %s", at, err.msg);
         }
-        store_close(fixture->store);
-        fixture->store = NULL;
+        store_close(kit->store);
+        kit->store = NULL;
         bytes[at] = (char)(bytes[at] ^ 0x55);
     }
     assert_true(refused > 20);
-    write_file(fixture->path, "not a database at all, but long enough to be looked at", 54);
-    expect_refusal(fixture, "damaged");
-    write_file(fixture->path, bytes, size / 2 / 4096 * 4096);
-    expect_refusal(fixture, "damaged");
+    write_file(kit->path, "not a database at all, but long enough to be looked at", 54);
+    expect_refusal(kit, "damaged");
+    write_file(kit->path, bytes, size / 2 / 4096 * 4096);
+    expect_refusal(kit, "damaged");
     free(bytes);
 }
 
@@ -419,8 +359,8 @@ static void urls_of_no_driver_are_bad_input(void **state)
     }
 }
 
-#define OPEN_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_closed, tear_down)
+#define OPEN_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, kit_store_tear_down)
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, kit_store_set_up, kit_store_tear_down)
 
 int main(void)
 {

@@ -19,7 +19,6 @@ struct option {
 /* clang-format off */
 static const struct option options[] = {
     {"--wait", NULL, CLI_OPTION_WAIT, MEMBER(wait), "wait for the end, show the progress, then print the report"},
-    {"--dry-run", NULL, CLI_OPTION_DRY_RUN, MEMBER(dry_run), "only say what would be done"},
     {"--json", NULL, CLI_OPTION_JSON, MEMBER(json), "print the server's JSON"},
     {"--markdown", NULL, CLI_OPTION_MARKDOWN, MEMBER(markdown), "print Markdown (the default)"},
     {"--url", "URL", CLI_OPTION_ALWAYS, MEMBER(url), "the server; else SWEETSPOT_URL, else http://127.0.0.1:8484"},

@@ -25,7 +25,6 @@ enum cli_option {
     CLI_OPTION_WAIT = 1,
     CLI_OPTION_JSON = 2,
     CLI_OPTION_MARKDOWN = 4,
-    CLI_OPTION_DRY_RUN = 8,
 };
 
 #define CLI_OPERANDS 3 /* at most, beside the command's name */
@@ -37,7 +36,7 @@ struct cli_args {
     const char *url;        /* NULL: the default */
     const char *token_file; /* NULL: none */
     const char *ca_file;    /* NULL: the system's */
-    bool wait, json, markdown, dry_run, no_color, help, version;
+    bool wait, json, markdown, no_color, help, version;
 };
 
 struct http;

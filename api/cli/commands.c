@@ -229,27 +229,6 @@ static int submit_once_or_more(struct http *http, const struct http_request *req
     }
 }
 
-static int plan(struct http *http, const struct buf *body)
-{
-    struct http_answer answer = {0};
-    cJSON *tree = NULL;
-    struct http_request request = {
-        .method = "POST", .path = "/v1/plans", .body = buf_text(body), .body_bytes = body->length};
-    int status = ask_json(http, &request, &answer, &tree);
-    if (status != CLI_OK)
-        return status;
-    struct buf out = {0};
-    struct buf talk = {0};
-    status = show_plan(tree, &out, &talk);
-    print(buf_text(&out));
-    (void)fputs(buf_text(&talk), stderr);
-    buf_fini(&out);
-    buf_fini(&talk);
-    cJSON_Delete(tree);
-    http_answer_fini(&answer);
-    return status;
-}
-
 static int submit(struct http *http, const struct cli_args *args, const struct buf *body)
 {
     char key[IDS_TEXT_SIZE];
@@ -295,8 +274,6 @@ static int run_submit(struct http *http, const struct cli_args *args)
     int status = CLI_OK;
     if (read_json_input(args->operands[0], &body, &err) < 0)
         status = tell_bad_input(&err);
-    else if (args->dry_run)
-        status = plan(http, &body);
     else
         status = submit(http, args, &body);
     buf_fini(&body);
@@ -338,7 +315,7 @@ static int run_health(struct http *http, const struct cli_args *args)
     return status;
 }
 
-/* --- instances, reconcile ------------------------------------------------------------------ */
+/* --- instances ---------------------------------------------------------------------------- */
 
 static int list_instances(struct http *http, bool json)
 {
@@ -360,12 +337,12 @@ static int list_instances(struct http *http, bool json)
 }
 
 /* One request about the instance NAME, its answer printed as it is. */
-static int ask_instance(struct http *http, const char *method, const char *name, const char *action,
+static int ask_instance(struct http *http, const char *method, const char *name,
                         const struct buf *body)
 {
     struct http_answer answer = {0};
     char *escaped = http_escape(name);
-    char *path = mem_format("/v1/instances/%s%s", escaped, action);
+    char *path = mem_format("/v1/instances/%s", escaped);
     struct http_request request = {.method = method, .path = path};
     if (body) {
         request.body = buf_text(body);
@@ -388,7 +365,7 @@ static int put_instance(struct http *http, const char *name, const char *file)
     if (read_json_input(file, &body, &err) < 0)
         status = tell_bad_input(&err);
     else
-        status = ask_instance(http, "PUT", name, "", &body);
+        status = ask_instance(http, "PUT", name, &body);
     buf_fini(&body);
     return status;
 }
@@ -402,33 +379,21 @@ static int run_instances(struct http *http, const struct cli_args *args)
         return list_instances(http, args->json);
     if (strcmp(action, "put") == 0 && file)
         return put_instance(http, name, file);
-    if (strcmp(action, "check") == 0 && name && !file)
-        return ask_instance(http, "POST", name, "/check", NULL);
     if (strcmp(action, "delete") == 0 && name && !file)
-        return ask_instance(http, "DELETE", name, "", NULL);
+        return ask_instance(http, "DELETE", name, NULL);
     cli_say("usage: sweetspot %s %s", args->command->name, args->command->usage);
     return CLI_USAGE;
-}
-
-static int run_reconcile(struct http *http, const struct cli_args *args)
-{
-    struct buf body = {0};
-    buf_add(&body, args->dry_run ? "{\"dry_run\":true}" : "{\"dry_run\":false}");
-    int status = ask_instance(http, "POST", args->operands[0], "/reconcile", &body);
-    buf_fini(&body);
-    return status;
 }
 
 /* --- the table ----------------------------------------------------------------------------- */
 
 /* clang-format off */
 const struct cli_command cli_commands[] = {
-    {"submit", "FILE|- [--wait] [--dry-run] [--json]", "Submit the job in FILE (- is standard input); print its id.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_DRY_RUN | CLI_OPTION_JSON, run_submit},
+    {"submit", "FILE|- [--wait] [--json]", "Submit the job in FILE (- is standard input); print its id.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, run_submit},
     {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report.", 1, 1, CLI_OPTION_JSON, run_watch},
     {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report},
     {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel},
-    {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, try or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},
-    {"reconcile", "NAME [--dry-run]", "Undo on an instance what jobs have left behind.", 1, 1, CLI_OPTION_DRY_RUN, run_reconcile},
+    {"instances", "[list | put NAME FILE|- | delete NAME] [--json]", "List, make or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},
     {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health},
     {NULL, NULL, NULL, 0, 0, 0, NULL},
 };

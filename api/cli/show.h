@@ -46,9 +46,5 @@ int show_problem_exit(long status);
 /* GET /v1/instances, as aligned columns: name, address, environment, what holds it. */
 void show_instances(const cJSON *answer, struct buf *out);
 
-/* POST /v1/plans: the statements to out, the estimate, warnings and refusals to talk. Returns
- * the exit status: CLI_REFUSED when there is a refusal. */
-int show_plan(const cJSON *plan, struct buf *out, struct buf *talk);
-
 /* Appends text from the server with its control characters shown as '?'. */
 void show_text(const char *text, struct buf *out);

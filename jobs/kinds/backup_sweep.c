@@ -38,15 +38,12 @@ static int check_server(struct run *run, const struct sweep *sweep, struct err *
 static int read_target(const cJSON *target, struct backup_settings *out, struct err *err)
 {
     cJSON *settings = cJSON_CreateObject();
-    cJSON *list = cJSON_CreateArray();
     cJSON_AddItemToObject(settings, "target", cJSON_Duplicate(json_member(target, "name"), false));
-    cJSON_AddItemReferenceToArray(list, (cJSON *)(uintptr_t)target);
     cJSON_AddStringToObject(settings, "database", "");
     int rc = 0;
-    if (!backup_settings_read(settings, list, NULL, out))
+    if (!backup_settings_read(settings, NULL, target, out))
         rc = err_set(err, ERR_STORE, 0, "a target of the stored definition cannot be read");
     out->database = NULL; /* it goes with settings, and nobody asks */
-    cJSON_Delete(list);
     cJSON_Delete(settings);
     return rc;
 }

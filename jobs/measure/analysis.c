@@ -52,14 +52,29 @@ static struct stats_summary summarise(const struct bundle *bundle, size_t arm,
     return summary;
 }
 
+/* The place of a trial among the trials of its block that count. */
+static int position_of(const struct bundle *bundle, size_t index)
+{
+    int position = 1;
+    for (size_t i = 0; i < bundle->trial_count; i++)
+        position += bundle->trials[i].block == bundle->trials[index].block &&
+                    bundle->trials[i].seq < bundle->trials[index].seq &&
+                    trial_counts(&bundle->trials[i]);
+    return position;
+}
+
 static void collect_points(const struct bundle *bundle, struct analysis *out)
 {
+    bool fixed_order = bundle->design->order == DESIGN_SEQUENTIAL;
     out->points = mem_alloc(bundle->trial_count, sizeof *out->points);
     for (size_t i = 0; i < bundle->trial_count; i++) {
         const struct trial *trial = &bundle->trials[i];
         if (trial_counts(trial))
-            out->points[out->point_count++] = (struct stats_point){
-                .arm = trial->arm, .block = trial->block, .rate = trial_speed(trial)};
+            out->points[out->point_count++] =
+                (struct stats_point){.arm = trial->arm,
+                                     .block = trial->block,
+                                     .rate = trial_speed(trial),
+                                     .position = fixed_order ? position_of(bundle, i) : 0};
     }
 }
 

@@ -28,8 +28,10 @@ struct design_step {
 
 const char *design_order_name(enum design_order order); /* "random_blocks", "abba", "sequential" */
 
-/* The whole order, warm-ups (arms shuffled too, unless sequential) before block 1. The caller
- * frees the array. first_arm..first_arm+arm_count-1 are the arms; first_block is the first
- * block's number less one (a confirmation phase goes on counting). */
+/* The whole order, warm-ups (arms shuffled too, unless sequential) before block 1. ABBA: arms
+ * first_arm and first_arm + 1 are a pair (off, on), so are the next two, and so on; each pair runs
+ * off, on, on, off over two blocks before the next pair does. Sequential: every block in the order
+ * of the arms. The caller frees the array. first_arm..first_arm+arm_count-1 are the arms;
+ * first_block is the first block's number less one (a confirmation phase goes on counting). */
 struct design_step *design_steps(const struct design *design, int first_arm, int arm_count,
                                  int first_block, size_t *out_count);

@@ -19,7 +19,18 @@ static bool begins_block(const char *text, size_t at)
         digits++;
     if (digits == 0)
         return at == 0 && strchr("-+=", text[0]);
-    return at == digits && (text[at] == '.' || text[at] == ')');
+    bool ends_number = text[at] == '.' || text[at] == ')';
+    return at == digits && ends_number && (text[at + 1] == ' ' || text[at + 1] == '\0');
+}
+
+static bool at_line_start(const struct buf *out)
+{
+    static const char item[] = "\n- ";
+    size_t item_length = sizeof item - 1;
+    const char *text = buf_text(out);
+    if (out->length == 0 || text[out->length - 1] == '\n')
+        return true;
+    return out->length >= item_length && strcmp(text + out->length - item_length, item) == 0;
 }
 
 void markdown_add_text(struct buf *out, const char *text)
@@ -28,11 +39,13 @@ void markdown_add_text(struct buf *out, const char *text)
         buf_add(out, DASH);
         return;
     }
+    bool line_start = at_line_start(out);
     for (size_t i = 0; text[i]; i++) {
         bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7F;
-        if (!control && (strchr(SPECIAL, text[i]) || begins_block(text, i)))
+        bool special = strchr(SPECIAL, text[i]) || (line_start && begins_block(text, i));
+        if (special && !control)
             buf_add_char(out, '\\');
-        buf_add_char(out, control ? ' ' : text[i]);
+        buf_add_bytes(out, control ? " " : text + i, 1);
     }
 }
 
@@ -84,7 +97,7 @@ void markdown_add_count(struct buf *out, double value)
 {
     if (!isfinite(value))
         buf_add(out, DASH);
-    else
+    else /* memory of small buffers has a fraction */
         buf_format(out, fabs(value) < 10 && value != floor(value) ? "%.2f" : "%.0f", value);
 }
 

@@ -32,7 +32,7 @@ static const int refusals[] = {
 
 /* The database, not the setting: missing, in a state that cannot be backed up, in another role. */
 static const int hopeless[] = {
-    911, 923, 924, 926, 927, 942, 945, 952, 954, 976,
+    911, 923, 924, 926,  927,  942,  945,  952,  954,  976,
     978, 979, 983, 3002, 3021, 3033, 3036, 3059, 3147,
 };
 

@@ -12,6 +12,8 @@
 #define OUTLIER_ALPHA 0.01 /* chance of setting anything aside where nothing is out of the way */
 #define OUTLIER_LEAST 0.05 /* never for less than 5 %: clocks tick in whole milliseconds */
 #define OUTLIER_SHARE 5    /* at most one trial in five */
+#define PATIENCE_LEAST 8   /* farthest points looked behind, when the nearest ones prove nothing: */
+#define PATIENCE_SHARE 20  /* one trial in twenty */
 
 /* One half of a turn: levels of arms given blocks, or of blocks given arms. Returns the largest
  * move. */
@@ -80,14 +82,12 @@ static size_t parameter_count(const struct model *model)
     return levels - parts;
 }
 
-/* Least squares by turns. One turn is exact when every arm ran in every block; holes make it go
- * on. Then the noise that is left. */
+/* Least squares by turns, from the last solution on. One turn is exact when every arm ran in every
+ * block; holes make it go on. Then the noise that is left. */
 static void solve(struct model *model)
 {
     size_t used = 0;
     double squares = 0;
-    memset(model->arm, 0, model->arm_count * sizeof *model->arm);
-    memset(model->block, 0, model->block_count * sizeof *model->block);
     for (int sweep = 0; sweep < SWEEPS_MAX; sweep++) {
         double moved = solve_half(model, true);
         moved = fmax(moved, solve_half(model, false));
@@ -162,13 +162,16 @@ static void set_outliers_aside(struct model *model)
     for (size_t a = 0; a < model->arm_count; a++)
         used += (size_t)model->arm_n[a];
     size_t most = used / OUTLIER_SHARE;
+    size_t patience =
+        used / PATIENCE_SHARE > PATIENCE_LEAST ? used / PATIENCE_SHARE : PATIENCE_LEAST;
     size_t *taken = mem_alloc(most, sizeof *taken);
     int *arm_total = mem_alloc(model->arm_count, sizeof *arm_total);
     size_t count = 0;
     size_t proven = 0;
 
     memcpy(arm_total, model->arm_n, model->arm_count * sizeof *arm_total);
-    while (count < most && model->freedom >= 3 && !model_is_exact(model)) {
+    while (count < most && count < proven + patience && model->freedom >= 3 &&
+           !model_is_exact(model)) {
         size_t worst = 0;
         double far = 0;
         if (!farthest(model, arm_total, &worst, &far))
@@ -240,32 +243,80 @@ void model_fini(struct model *model)
     *model = (struct model){0};
 }
 
-double model_difference(const struct model *model, int arm, int against, int *out_pairs)
+/* --- contrasts ---------------------------------------------------------------------------- */
+
+/* Two arms in one block. */
+struct cell {
+    double y[2];
+    double position[2];
+    int n[2];
+};
+
+static struct cell *collect_cells(const struct model *model, int arm, int against)
 {
-    struct cell {
-        double sum[2];
-        int n[2];
-    } *cells = mem_alloc(model->block_count, sizeof *cells);
-    double sum = 0;
-    int pairs = 0;
+    struct cell *cells = mem_alloc(model->block_count, sizeof *cells);
     for (size_t i = 0; i < model->point_count; i++) {
         const struct stats_point *point = &model->points[i];
         if (!model->used[i] || (point->arm != arm && point->arm != against))
             continue;
+        struct cell *cell = &cells[point->block];
         int side = point->arm == against;
-        cells[point->block].sum[side] += model->y[i];
-        cells[point->block].n[side]++;
+        cell->y[side] += model->y[i];
+        cell->position[side] += point->position;
+        cell->n[side]++;
     }
+    return cells;
+}
+
+/* How much the blocks rise from one place to the next: the slope of their levels over their
+ * numbers, by the places in a block. 0 when places are not known. */
+static double drift_per_position(const struct model *model)
+{
+    int places = 0;
+    double n = 0;
+    double sum_number = 0;
+    for (size_t i = 0; i < model->point_count; i++)
+        if (model->points[i].position > places)
+            places = model->points[i].position;
     for (size_t b = 0; b < model->block_count; b++) {
-        if (cells[b].n[0] == 0 || cells[b].n[1] == 0)
+        n += model->block_n[b] > 0;
+        sum_number += model->block_n[b] > 0 ? (double)b : 0;
+    }
+    if (places == 0 || n < 2)
+        return 0;
+    double rise = 0;
+    double squares = 0;
+    for (size_t b = 0; b < model->block_count; b++) {
+        double off = (double)b - sum_number / n;
+        if (model->block_n[b] == 0)
             continue;
-        sum += cells[b].sum[0] / cells[b].n[0] - cells[b].sum[1] / cells[b].n[1];
-        pairs++;
+        rise += off * model->block[b];
+        squares += off * off;
+    }
+    return rise / squares / places;
+}
+
+struct model_contrast model_contrast(const struct model *model, int arm, int against)
+{
+    struct model_contrast contrast = {.difference = NAN, .error = NAN};
+    struct cell *cells = collect_cells(model, arm, against);
+    double difference = 0;
+    double places = 0;
+    for (size_t b = 0; b < model->block_count; b++) {
+        const struct cell *cell = &cells[b];
+        if (cell->n[0] == 0 || cell->n[1] == 0)
+            continue;
+        difference += cell->y[0] / cell->n[0] - cell->y[1] / cell->n[1];
+        places += cell->position[0] / cell->n[0] - cell->position[1] / cell->n[1];
+        contrast.pairs++;
     }
     free(cells);
-    if (out_pairs)
-        *out_pairs = pairs;
-    return pairs > 0 ? sum / pairs : NAN;
+    if (contrast.pairs == 0)
+        return contrast;
+    contrast.difference = difference / contrast.pairs;
+    contrast.error = sqrt(model->variance * 2 / contrast.pairs);
+    contrast.drift = fabs(drift_per_position(model) * places / contrast.pairs);
+    return contrast;
 }
 
 bool model_is_exact(const struct model *model)

@@ -27,9 +27,14 @@ void model_fit(const struct stats_point *points, size_t point_count, size_t arm_
                const bool *chosen, struct model *out);
 void model_fini(struct model *model);
 
-/* How much higher arm lies than against: the mean over the blocks both have of the difference of
- * their logarithms; NaN without such a block. *out_pairs (may be NULL): how many blocks. */
-double model_difference(const struct model *model, int arm, int against, int *out_pairs);
+/* One arm against another, over the blocks both have. */
+struct model_contrast {
+    int pairs;         /* such blocks */
+    double difference; /* mean difference of the logarithms; NaN without a pair */
+    double error;      /* its standard error; NaN while the variance is unknown */
+    double drift;      /* what a steady drift may have put into it: 0 unless the order was fixed */
+};
+struct model_contrast model_contrast(const struct model *model, int arm, int against);
 
 /* True when nothing varies: the noise is below what logarithms of doubles resolve. */
 bool model_is_exact(const struct model *model);

@@ -199,10 +199,11 @@ static void add_arms(struct buf *out, const cJSON *report)
     const char *summary = rates ? "rate_mib_s" : "elapsed_s";
     if (cJSON_GetArraySize(arms) == 0)
         return;
-    buf_format(out,
-               "## Settings\n\n| setting | %s | against the default | buffers, MiB | CPU | runs |\n"
-               "|---|---|---:|---:|---:|---|\n",
-               rates ? "MiB/s" : "seconds");
+    buf_format(
+        out,
+        "## Settings\n\n| setting | %s | speed against its baseline | buffers, MiB | CPU | runs |\n"
+        "|---|---|---:|---:|---:|---|\n",
+        rates ? "MiB/s" : "seconds");
     cJSON_ArrayForEach(arm, arms)
     {
         double cpu = markdown_number(json_member(arm, "cpu_percent"), "median");
@@ -215,7 +216,7 @@ static void add_arms(struct buf *out, const cJSON *report)
         buf_add(out, " | ");
         markdown_add_count(out, markdown_number(arm, "buffer_memory_mib"));
         buf_add(out, " | ");
-        markdown_add_percent(out, cpu / 100);
+        markdown_add_percent(out, round(cpu) / 100);
         buf_add(out, " | ");
         add_runs(out, arm);
         buf_add(out, " |\n");
@@ -402,11 +403,15 @@ static void add_design(struct buf *out, const cJSON *report)
     double blocks = markdown_number(design, "blocks");
     if (!cJSON_IsObject(design))
         return;
-    buf_format(out, "Design: %.0f block%s ", blocks, blocks == 1 ? "" : "s");
+    buf_add(out, "Design: ");
+    markdown_add_count(out, blocks);
+    buf_add(out, blocks == 1 ? " block " : " blocks ");
     for (size_t i = 0; order && i < sizeof orders / sizeof orders[0]; i++)
         if (strcmp(order, orders[i].order) == 0)
             buf_add(out, orders[i].words);
-    buf_format(out, ", seed %.0f, confidence ", markdown_number(design, "seed"));
+    buf_add(out, ", seed ");
+    markdown_add_count(out, markdown_number(design, "seed"));
+    buf_add(out, ", confidence ");
     markdown_add_percent(out, markdown_number(design, "confidence"));
     buf_add(out, ", tolerance ");
     markdown_add_percent(out, markdown_number(design, "tolerance"));

@@ -25,7 +25,8 @@ static void add_subject(struct buf *out, const cJSON *row)
         return;
     }
     double snapshots = markdown_number(row, "snapshots");
-    buf_format(out, "%.0f snapshot%s at ", snapshots, snapshots == 1 ? "" : "s");
+    markdown_add_count(out, snapshots);
+    buf_add(out, snapshots == 1 ? " snapshot at " : " snapshots at ");
     markdown_add_text(out, markdown_text(row, "location"));
 }
 

@@ -33,7 +33,8 @@ static void warn_of_order(cJSON *report, const struct bundle *bundle)
 {
     if (bundle->design->order == DESIGN_SEQUENTIAL)
         report_warn(report, "The arms ran in a fixed order: a host that grows faster or slower "
-                            "during the job looks like a difference between them.");
+                            "during the job looks like a difference between them. The intervals "
+                            "allow for a steady drift, not for a sudden one.");
 }
 
 static void warn_of_failed(cJSON *report, const struct bundle *bundle)

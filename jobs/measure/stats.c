@@ -99,21 +99,22 @@ static void fit_group(const struct stats_point *points, size_t point_count, cons
 
 static void compare_in(const struct model *model, double confidence, struct stats_comparison *out)
 {
-    double difference = model_difference(model, out->arm, out->against, &out->pairs);
-    out->ratio = exp(difference);
+    struct model_contrast contrast = model_contrast(model, out->arm, out->against);
+    out->pairs = contrast.pairs;
+    out->ratio = exp(contrast.difference);
     out->low = out->high = out->level = out->p = NAN;
-    if (out->pairs < 2 || !(model->freedom > 0))
+    if (contrast.pairs < 2 || isnan(contrast.error))
         return;
-    out->level = confidence;
-    if (model_is_exact(model)) {
-        out->low = out->high = out->ratio;
-        return;
+    bool exact = model_is_exact(model);
+    double sure = fmax(0, fabs(contrast.difference) - contrast.drift); /* not the drift's doing */
+    double reach = contrast.drift;
+    if (!exact) {
+        reach += stats_t_quantile(0.5 + confidence / 2, model->freedom) * contrast.error;
+        out->p = fmin(1, 2 * stats_t_tail(sure / contrast.error, model->freedom));
     }
-    double error = sqrt(model->variance * 2 / out->pairs);
-    double reach = stats_t_quantile(0.5 + confidence / 2, model->freedom) * error;
-    out->low = exp(difference - reach);
-    out->high = exp(difference + reach);
-    out->p = fmin(1, 2 * stats_t_tail(fabs(difference) / error, model->freedom));
+    out->level = confidence;
+    out->low = reach > 0 ? exp(contrast.difference - reach) : out->ratio;
+    out->high = reach > 0 ? exp(contrast.difference + reach) : out->ratio;
 }
 
 static int by_p(const void *left, const void *right)

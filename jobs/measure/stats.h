@@ -22,7 +22,10 @@ void stats_summarise(const double *values, size_t n, double wanted, struct stats
 struct stats_point {
     int arm;
     int block;
-    double rate; /* > 0 */
+    double rate;  /* > 0 */
+    int position; /* place within its block, from 1, where the arms ran in a fixed order: a drift
+                   * of the host then looks like a difference, and intervals allow for it.
+                   * 0: the order was shuffled or balanced. */
 };
 
 /* Arm against its baseline. Ratios are speeds: above 1 the arm is faster. */

@@ -21,7 +21,8 @@ static double beta_fraction(double x, double a, double b)
     double upper = 1;
     double lower = 0;
     for (int step = 1; step < STEPS_MAX; step++) {
-        double m = step / 2; /* whole */
+        int half = step / 2;
+        double m = half;
         double term = step % 2 == 0 ? m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
                                     : -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
         upper = away_from_zero(1 + term / upper);

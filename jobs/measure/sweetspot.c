@@ -22,6 +22,12 @@ static int compare_cost(const struct sweetspot_arm *a, const struct sweetspot_ar
     return 0;
 }
 
+struct rule {
+    double tolerated; /* how far below the best is good enough, in logarithms */
+    double t_far;     /* standard errors beyond that which show that an arm is not */
+    double t_at_all;  /* standard errors which show, corrected, that it is below at all */
+};
+
 static int find_best(const struct model *model, const struct sweetspot_arm *arms)
 {
     int best = -1;
@@ -34,19 +40,33 @@ static int find_best(const struct model *model, const struct sweetspot_arm *arms
     return best;
 }
 
-/* True unless the data show, at the confidence, that the arm lies more than the tolerance below
- * the best. */
-static bool is_good_enough(const struct model *model, int arm, int best, double confidence,
-                           double tolerance)
+/* True unless the data show that the arm lies more than the tolerance below the best. Two things
+ * must be shown, at the confidence: that it is that far below the best, and, corrected for the
+ * number of arms the best was picked from, that it is below at all (the best of many noisy arms
+ * looks good by chance). */
+static bool is_good_enough(const struct model *model, int arm, int best, const struct rule *rule)
 {
-    int pairs = 0;
-    double behind = model_difference(model, best, arm, &pairs) + log1p(-tolerance);
-    if (pairs == 0)
+    struct model_contrast contrast = model_contrast(model, best, arm);
+    if (contrast.pairs == 0)
         return false; /* never ran beside the best: nothing speaks for it */
+    double behind = contrast.difference - contrast.drift;
     if (model_is_exact(model))
-        return behind <= 1e-9; /* rounding of logarithms */
-    double error = sqrt(model->variance * 2 / pairs);
-    return behind <= stats_t_quantile(confidence, model->freedom) * error;
+        return behind <= rule->tolerated + 1e-9; /* rounding of logarithms */
+    return behind <=
+           fmax(rule->tolerated + rule->t_far * contrast.error, rule->t_at_all * contrast.error);
+}
+
+static struct rule rule_for(const struct model *model, const struct sweetspot_arm *arms,
+                            double confidence, double tolerance)
+{
+    size_t eligible = 0;
+    for (size_t a = 0; a < model->arm_count; a++)
+        eligible += arms[a].eligible && !isnan(model->arm[a]);
+    /* the best was picked from all but the arm that is judged */
+    double chance = (1 - confidence) / (double)(eligible > 2 ? eligible - 1 : 1);
+    return (struct rule){.tolerated = -log1p(-tolerance),
+                         .t_far = stats_t_quantile(confidence, model->freedom),
+                         .t_at_all = stats_t_quantile(1 - chance, model->freedom)};
 }
 
 /* True when every eligible arm reads the same to the last digit. */
@@ -67,12 +87,13 @@ void sweetspot_find(const struct stats_point *points, size_t point_count,
         .arm = -1, .best = -1, .qualifies = mem_alloc(arm_count, sizeof *out->qualifies)};
     model_fit(points, point_count, arm_count, NULL, &model);
     out->best = find_best(&model, arms);
+    struct rule rule = rule_for(&model, arms, confidence, tolerance);
     bool known = out->best >= 0 && (model.freedom > 0 || is_flat(&model, arms, out->best));
     for (size_t a = 0; known && a < arm_count; a++) {
         if (!arms[a].eligible || isnan(model.arm[a]))
             continue;
         if ((int)a != out->best && model.freedom > 0 &&
-            !is_good_enough(&model, (int)a, out->best, confidence, tolerance))
+            !is_good_enough(&model, (int)a, out->best, &rule))
             continue;
         out->qualifies[a] = true;
         out->keep_default = out->keep_default || arms[a].is_default;

@@ -1,7 +1,7 @@
 #pragma once
 /* The sweet spot (experiments.md §3): the cheapest arm for which the data do not show, at the
  * asked confidence (one-sided, pooled variance), that it is more than the tolerance below the
- * best. Pure. */
+ * best, nor, corrected for the number of arms, that it is below the best at all. Pure. */
 #include "jobs/measure/stats.h"
 
 struct sweetspot_arm {
@@ -25,8 +25,9 @@ void sweetspot_find(const struct stats_point *points, size_t point_count,
                     double tolerance, struct sweetspot *out);
 void sweetspot_fini(struct sweetspot *spot);
 
-/* Pareto front over rate (more), memory and CPU (less): fills front[arm_count] with true for arms
- * that no other arm beats or equals everywhere and beats somewhere. */
+/* Pareto front over rate (more), memory, CPU and size of the backup (less): fills front[arm_count]
+ * with true for eligible arms with a rate that no other such arm beats or equals everywhere and
+ * beats somewhere. What was measured counts as equal within the same per cent. */
 struct pareto_arm {
     bool eligible;
     double rate, memory_mib, cpu_s, file_bytes; /* NaN: left out of the comparison */

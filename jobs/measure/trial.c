@@ -77,7 +77,8 @@ static cJSON *copy_of(const cJSON *tree)
     return tree ? cJSON_Duplicate(tree, true) : NULL;
 }
 
-/* Reads the members the table knows and leaves the others alone: a later version may add some. */
+/* Reads the members the table knows and leaves the others alone: a later version may add some.
+ * Texts are borrowed from the tree; objects and arrays are checked, and found by their name. */
 static int read_known(const cJSON *tree, const struct json_field *fields, size_t field_count,
                       void *out, struct err *err)
 {
@@ -117,7 +118,6 @@ cJSON *arm_to_json(const struct arm *arm)
 struct arm_members {
     const char *arm;
     const char *label;
-    const cJSON *settings;
     bool baseline;
     const char *against;
     double buffer_memory_mib;
@@ -128,7 +128,7 @@ struct arm_members {
 static const struct json_field arm_fields[] = {
     {.name = "arm",               .type = JSON_TEXT,   .offset = AT(arm),      .required = true},
     {.name = "label",             .type = JSON_TEXT,   .offset = AT(label),    .required = true},
-    {.name = "settings",          .type = JSON_OBJECT, .offset = AT(settings), .required = true},
+    {.name = "settings",          .type = JSON_OBJECT, .offset = JSON_NO_OFFSET, .required = true},
     {.name = "baseline",          .type = JSON_BOOL,   .offset = AT(baseline), .required = true},
     {.name = "against",           .type = JSON_TEXT,   .offset = AT(against),           .nullable = true},
     {.name = "buffer_memory_mib", .type = JSON_NUMBER, .offset = AT(buffer_memory_mib), .nullable = true},
@@ -148,7 +148,7 @@ int arm_from_json(const cJSON *tree, struct arm *out, struct err *err)
                        index < 0 ? members.arm : members.against);
     *out = (struct arm){.index = index,
                         .label = mem_copy(members.label),
-                        .settings = copy_of(members.settings),
+                        .settings = copy_of(json_member(tree, "settings")),
                         .baseline = members.baseline,
                         .against = against,
                         .buffer_memory_mib = members.buffer_memory_mib};
@@ -293,9 +293,7 @@ struct trial_members {
     int64_t pages, bytes, file_bytes;
     double cpu_s;
     int64_t cpu_count;
-    const cJSON *waits, *reads_by_file;
     double create_s;
-    const cJSON *notes;
     int64_t error_number;
     const char *error_text, *error_step;
 };
@@ -322,10 +320,10 @@ static const struct json_field trial_fields[] = {
     {.name = "file_bytes",    .type = JSON_INT,    .offset = AT(file_bytes),    .nullable = true},
     {.name = "cpu_s",         .type = JSON_NUMBER, .offset = AT(cpu_s),         .nullable = true},
     {.name = "cpu_count",     .type = JSON_INT,    .offset = AT(cpu_count),     .nullable = true},
-    {.name = "waits",         .type = JSON_ARRAY,  .offset = AT(waits)},
-    {.name = "reads_by_file", .type = JSON_ARRAY,  .offset = AT(reads_by_file)},
+    {.name = "waits",         .type = JSON_ARRAY,  .offset = JSON_NO_OFFSET},
+    {.name = "reads_by_file", .type = JSON_ARRAY,  .offset = JSON_NO_OFFSET},
     {.name = "create_s",      .type = JSON_NUMBER, .offset = AT(create_s),      .nullable = true},
-    {.name = "notes",         .type = JSON_ARRAY,  .offset = AT(notes)},
+    {.name = "notes",         .type = JSON_ARRAY,  .offset = JSON_NO_OFFSET},
     {.name = "error",         .type = JSON_OBJECT, .offset = JSON_NO_OFFSET,    .nullable = true,
      .fields = error_fields,  .field_count = JSON_COUNT(error_fields)},
 };
@@ -369,10 +367,10 @@ int trial_from_json(const cJSON *tree, struct trial *out, struct err *err)
     trial.file_bytes = in.file_bytes;
     trial.cpu_s = in.cpu_s;
     trial.cpu_count = in.cpu_count;
-    trial.waits = copy_of(in.waits);
-    trial.reads_by_file = copy_of(in.reads_by_file);
+    trial.waits = copy_of(json_member(tree, "waits"));
+    trial.reads_by_file = copy_of(json_member(tree, "reads_by_file"));
     trial.create_s = in.create_s;
-    trial.notes = copy_of(in.notes);
+    trial.notes = copy_of(json_member(tree, "notes"));
     trial.error_number = in.error_number;
     trial.error_text = mem_copy(in.error_text);
     trial.error_step = mem_copy(in.error_step);

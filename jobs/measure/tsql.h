@@ -29,8 +29,8 @@ struct tsql_backup {
 /* BACKUP DATABASE [..] TO DISK = N'..' WITH COPY_ONLY, …, STATS = 5 as one line. */
 MUST_CHECK int tsql_backup(const struct tsql_backup *backup, struct buf *out, struct err *err);
 
-/* What a recommendation shows. The T-SQL one is a statement for production use: it has no
- * COPY_ONLY and no NAME, a placeholder path where the target is NUL, and the same options. */
+/* What a recommendation shows, for production use: no COPY_ONLY and no NAME, the same options, a
+ * placeholder for the file's name, and for the whole path where the target is NUL. */
 MUST_CHECK int tsql_recommendation(const struct tsql_backup *backup, struct buf *out,
                                    struct err *err);
 MUST_CHECK int tsql_recommendation_ola(const struct tsql_backup *backup, struct buf *out,
@@ -40,7 +40,7 @@ MUST_CHECK int tsql_recommendation_dbatools(const struct tsql_backup *backup, st
 
 /* dir + separator + "sweetspot_<job>_<seq>_<stripe>.bak"; the separator is \ when dir looks like
  * a Windows path (drive letter or \\), else /. seq and job may be templates ("{seq}", "{job}").
- * The caller frees it. */
+ * dir "NUL" gives "NUL". The caller frees it. */
 char *tsql_backup_path(const char *dir, const char *job, const char *seq, int stripe);
 
 /* True when the path's last component is exactly sweetspot_<uuid>_<digits>_<digits>.bak (or the

@@ -101,7 +101,7 @@ int tsql_recommendation_ola(const struct tsql_backup *backup, struct buf *out, s
         buf_format(&text, ", @Compress = '%s'", compression->compress);
     if (compression->algorithm)
         buf_format(&text, ", @CompressionAlgorithm = '%s'", compression->algorithm);
-    if (backup->device_count % folders.count != 0)
+    if (folders.count > 1 && backup->device_count % folders.count != 0)
         buf_add(&text, " /* DatabaseBackup wants as many files in each directory */");
     if (strpbrk(backup->database, ",%"))
         buf_add(&text, " /* @Databases reads , as a list and % as a wildcard */");

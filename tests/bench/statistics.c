@@ -54,6 +54,7 @@ static struct stats_point *run(const struct world *world, size_t *out_count)
                             .repetitions = world->blocks,
                             .warmups = 1,
                             .seed = (int64_t)(chance() * 1e15)};
+    bool fixed = world->order == DESIGN_SEQUENTIAL;
     size_t step_count = 0;
     struct design_step *steps = design_steps(&design, 0, world->arm_count, 0, &step_count);
     struct stats_point *points = mem_alloc(step_count, sizeof *points);
@@ -66,7 +67,10 @@ static struct stats_point *run(const struct world *world, size_t *out_count)
             rate /= 1.5 + 1.5 * chance();
         if (!steps[i].warmup)
             points[count++] =
-                (struct stats_point){.arm = steps[i].arm, .block = steps[i].block, .rate = rate};
+                (struct stats_point){.arm = steps[i].arm,
+                                     .block = steps[i].block,
+                                     .rate = rate,
+                                     .position = fixed ? 1 + (int)i % world->arm_count : 0};
     }
     free(steps);
     *out_count = count;

@@ -1,0 +1,536 @@
+/* procs.c: stored procedures: dynamic SQL, prepared statements, the file procedures. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "eval.h"
+
+#include "sim.h"
+
+struct procedure {
+    const char *name;
+    int since;
+    bool (*call)(struct frame *f, struct parameter *params, int n, int *status);
+};
+
+static const char *text_of(struct frame *f, const struct parameter *p)
+{
+    return p->value.is_null ? "" : sim_value_text(f->arena, &p->value, 0);
+}
+
+static bool bind_parameters(struct frame *child, const char *declared, struct parameter *params,
+                            int n, const char *statement)
+{
+    struct session *s = child->session;
+    struct parser p = {.arena = child->arena, .batch = declared};
+    struct eval ev = {.session = s, .frame = child, .arena = child->arena};
+    int count = 0;
+    struct column_def *defs = tsql_parse_parameters(&p, &count);
+
+    if (p.error)
+        return sim_raise(s, p.error, 1, p.error_text, NULL);
+    for (int i = 0; i < count; i++) {
+        const struct parameter *given = NULL;
+        for (int k = 0; k < n; k++)
+            if (*params[k].name ? sim_text_is(params[k].name, defs[i].name) : k == i)
+                given = &params[k];
+        struct variable *v = sim_variable_add(child, defs[i].name, defs[i].type);
+        v->output = defs[i].identity;
+        if (given && !tsql_cast(&ev, &given->value, defs[i].type, &v->value))
+            return false;
+        if (!given)
+            return sim_raise(s, 8178, 1, sim_arena_printf(child->arena, "(%s)%s", declared, statement),
+                             defs[i].name, NULL);
+    }
+    for (int k = 0; k < n; k++) {
+        bool known = !*params[k].name && k < count;
+        for (int i = 0; i < count; i++)
+            known = known || sim_text_is(params[k].name, defs[i].name);
+        if (!known)
+            return *params[k].name ? sim_raise(s, 8145, 2, params[k].name, "", NULL)
+                                   : sim_raise(s, 8144, 2, "", NULL);
+    }
+    return true;
+}
+
+static bool run_dynamic(struct frame *f, const char *text, const char *declared,
+                        struct parameter *params, int n)
+{
+    struct session *s = f->session;
+    struct frame child = {.session = s, .parent = f, .arena = f->arena, .batch = text,
+                          .in_procedure = true};
+    const char *statement = s->statement;
+    int error = s->error;
+
+    bool good = bind_parameters(&child, declared, params, n, text);
+    if (good) {
+        s->error = 0;
+        enum flow flow = sim_run_text(&child, text);
+        good = flow != FLOW_CATCH && !s->attention && s->error == 0;
+        if (good)
+            s->error = error;
+    }
+    for (int i = 0; i < child.variable_count; i++)
+        for (int k = 0; k < n; k++)
+            if (params[k].output && child.variables[i].output &&
+                (*params[k].name ? sim_text_is(params[k].name, child.variables[i].name) : k == i))
+                params[k].value = child.variables[i].value;
+    sim_frame_fini(&child);
+    s->statement = statement;
+    return good;
+}
+
+static bool sp_executesql(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    if (!n || (!params[0].value.is_null && !sim_type_is_text(&params[0].value.type)))
+        return sim_raise(s, 214, 2, "@statement", "ntext/nchar/nvarchar", NULL);
+    bool good = run_dynamic(f, text_of(f, &params[0]), n > 1 ? text_of(f, &params[1]) : "",
+                            params + (n > 1 ? 2 : n), n > 2 ? n - 2 : 0);
+    *status = good ? 0 : s->error;
+    return good;
+}
+
+static struct prepared *add_prepared(struct session *s, const char *text, const char *declared)
+{
+    s->prepared = sim_realloc(s->prepared, (size_t)(s->prepared_count + 1) * sizeof(*s->prepared));
+    struct prepared *p = &s->prepared[s->prepared_count++];
+    *p = (struct prepared){.handle = ++s->next_handle, .text = sim_dup(text),
+                           .parameters = sim_dup(declared)};
+    return p;
+}
+
+static struct prepared *find_prepared(struct session *s, int64_t handle)
+{
+    for (int i = 0; i < s->prepared_count; i++)
+        if (s->prepared[i].handle == handle)
+            return &s->prepared[i];
+    return NULL;
+}
+
+/* Columns of a lone SELECT, as sp_prepare tells them. */
+static void describe(struct frame *f, const char *text, const char *declared)
+{
+    struct session *s = f->session;
+    struct parser p = {.arena = f->arena, .batch = text}, d = {.arena = f->arena, .batch = declared};
+    struct frame child = {.session = s, .arena = f->arena, .batch = text, .in_procedure = true};
+    struct rowset *rows = NULL;
+    struct stmt *st = tsql_parse(&p);
+    int count = 0;
+    struct column_def *defs = tsql_parse_parameters(&d, &count);
+
+    if (!st || st->kind != S_SELECT || st->next || (count && !defs))
+        return;
+    for (int i = 0; i < count; i++)
+        (void)sim_variable_add(&child, defs[i].name, defs[i].type);
+    s->try_depth++; /* errors come when it is executed */
+    if (tsql_query(&child, st->select, NULL, true, &rows)) {
+        sim_reply_rows(s, rows);
+        sim_reply_done(s, DONE_IN_PROC, DONE_COUNT, 0xC1, 0);
+    }
+    s->try_depth--;
+    s->caught = false;
+    s->error = 0;
+}
+
+static bool sp_prepare(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    if (n < 3)
+        return sim_raise(s, 201, 4, "sp_prepare", "@stmt", NULL);
+    const char *text = text_of(f, &params[2]);
+    struct parser p = {.arena = f->arena, .batch = text};
+    (void)tsql_parse(&p);
+    if (p.error) {
+        sim_raise(s, p.error, 1, p.error_text, NULL);
+        *status = 1;
+        return sim_raise(s, 8180, 1, NULL);
+    }
+    params[0].value = sim_int(add_prepared(s, text, text_of(f, &params[1]))->handle);
+    describe(f, text, text_of(f, &params[1]));
+    return true;
+}
+
+static bool sp_execute(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    const struct prepared *p = n ? find_prepared(s, params[0].value.i) : NULL;
+    if (!p)
+        return sim_raise(s, 8179, 2, sim_num(s, n ? params[0].value.i : 0), NULL);
+    bool good = run_dynamic(f, sim_arena_dup(f->arena, p->text), sim_arena_dup(f->arena, p->parameters),
+                            params + 1, n - 1);
+    *status = good ? 0 : s->error;
+    return good;
+}
+
+static bool sp_prepexec(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    if (n < 3)
+        return sim_raise(s, 201, 4, "sp_prepexec", "@stmt", NULL);
+    const char *text = text_of(f, &params[2]), *declared = text_of(f, &params[1]);
+    params[0].value = sim_int(add_prepared(s, text, declared)->handle);
+    bool good = run_dynamic(f, text, declared, params + 3, n - 3);
+    *status = good ? 0 : s->error;
+    return good;
+}
+
+static bool sp_unprepare(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    struct prepared *p = n ? find_prepared(s, params[0].value.i) : NULL;
+    (void)status;
+    if (!p)
+        return sim_raise(s, 8179, 3, sim_num(s, n ? params[0].value.i : 0), NULL);
+    free(p->text);
+    free(p->parameters);
+    *p = s->prepared[--s->prepared_count];
+    return true;
+}
+
+static bool sp_nothing(struct frame *f, struct parameter *params, int n, int *status)
+{
+    (void)f;
+    (void)params;
+    (void)n;
+    (void)status;
+    return true;
+}
+
+static bool sp_reset(struct frame *f, struct parameter *params, int n, int *status)
+{
+    (void)params;
+    (void)n;
+    (void)status;
+    sim_session_reset(f->session);
+    return true;
+}
+
+static bool sp_configure(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    struct sim *sim = s->sim;
+    struct {
+        const char *name;
+        int *slot;
+    } rows[] = {{"backup compression default", &sim->config_compression},
+                {"backup checksum default", &sim->config_checksum},
+                {"backup compression algorithm", &sim->config_algorithm}};
+    const char *name = n ? text_of(f, &params[0]) : "";
+    if (n == 2 && !sim_may_server(s, "ALTER SETTINGS") && !s->sysadmin) {
+        *status = 1;
+        return sim_raise(s, 15247, 1, NULL);
+    }
+    for (size_t i = 0; i < 3 && n == 2; i++)
+        if (sim_text_is(rows[i].name, name)) {
+            pthread_mutex_lock(&sim->lock);
+            int old = *rows[i].slot;
+            *rows[i].slot = (int)params[1].value.i;
+            pthread_mutex_unlock(&sim->lock);
+            sim_raise(s, 15457, 1, rows[i].name, sim_num(s, old), sim_num(s, params[1].value.i), NULL);
+            return true;
+        }
+    if (sim_text_is(name, "show advanced options"))
+        return true;
+    *status = 1;
+    return sim_raise(s, 15123, 1, name, NULL);
+}
+
+static bool xp_cmdshell(struct frame *f, struct parameter *params, int n, int *status)
+{
+    (void)params;
+    (void)n;
+    *status = 1;
+    return sim_raise(f->session, 15281, 1, "procedure", "sys.xp_cmdshell", "xp_cmdshell", NULL);
+}
+
+static bool control(struct frame *f, struct parameter *params, int n, int *status)
+{
+    char error[SIM_ERROR_SIZE] = "";
+    const char *json = n ? text_of(f, &params[0]) : "";
+    struct session *s = f->session;
+
+    if (sim_fault_apply(s->sim, json, error, sizeof(error))) {
+        *status = 1;
+        return sim_raise_text(s, 50000, 16, 1, sim_arena_dup(f->arena, error));
+    }
+    return true;
+}
+
+static bool control_files(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct rowset *r = sim_rowset_new(f->arena);
+    struct sim *sim = f->session->sim;
+    (void)params;
+    (void)n;
+    (void)status;
+    sim_rowset_column(f->arena, r, "path", sim_type(VT_NVARCHAR, 260));
+    sim_rowset_column(f->arena, r, "size_bytes", sim_type(VT_BIGINT, 0));
+    sim_rowset_column(f->arena, r, "is_whole", sim_type(VT_BIT, 0));
+    pthread_mutex_lock(&sim->lock);
+    for (int i = 0; i < sim->file_count; i++) {
+        struct value *row = sim_rowset_row(f->arena, r);
+        row[0] = sim_text(sim_arena_dup(f->arena, sim->files[i].path));
+        row[1] = sim_bigint(sim->files[i].size_bytes);
+        row[2] = sim_bit(sim->files[i].kind == SIM_FILE_BACKUP);
+    }
+    pthread_mutex_unlock(&sim->lock);
+    sim_send_rows(f, r);
+    sim_done(f, 0, 0xC1, r->row_count);
+    return true;
+}
+
+static bool control_statements(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct rowset *r = sim_rowset_new(f->arena);
+    struct sim *sim = f->session->sim;
+    (void)params;
+    (void)n;
+    (void)status;
+    sim_rowset_column(f->arena, r, "statement", sim_type(VT_NVARCHAR, -1));
+    pthread_mutex_lock(&sim->lock);
+    for (int i = 0; i < sim->statement_count; i++)
+        sim_rowset_row(f->arena, r)[0] = sim_text_n(sim_arena_dup(f->arena, sim->statements[i]), -1);
+    pthread_mutex_unlock(&sim->lock);
+    sim_send_rows(f, r);
+    sim_done(f, 0, 0xC1, r->row_count);
+    return true;
+}
+
+static bool xp_fixeddrives(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct rowset *r = sim_rowset_new(f->arena);
+    struct sim *sim = f->session->sim;
+    (void)params;
+    (void)n;
+    (void)status;
+    sim_rowset_column(f->arena, r, "drive", sim_type(VT_VARCHAR, 1));
+    sim_rowset_column(f->arena, r, "MB free", sim_type(VT_INT, 0));
+    pthread_mutex_lock(&sim->lock);
+    for (int i = 0; i < sim->volume_count; i++) {
+        const struct sim_volume *v = &sim->volumes[i];
+        if (!sim->windows && i) /* on Linux it knows one drive, which stands for / */
+            break;
+        struct value *row = sim_rowset_row(f->arena, r);
+        row[0] = sim_text(sim->windows ? sim_arena_dupn(f->arena, v->mount, 1) : "C");
+        row[1] = sim_int(sim_volume_free_locked(sim, v) / 1048576);
+    }
+    pthread_mutex_unlock(&sim->lock);
+    sim_send_rows(f, r);
+    sim_done(f, 0, 0xC1, r->row_count);
+    return true;
+}
+
+static bool is_file_locked(struct sim *sim, const char *path)
+{
+    bool file = sim_vfile_find_locked(sim, path) != NULL;
+    for (int d = 0; d < sim->db_count; d++)
+        for (int i = 0; i < sim->dbs[d]->file_count; i++)
+            file = file || sim_path_same(sim, sim->dbs[d]->files[i].path, path);
+    return file;
+}
+
+static bool xp_fileexist(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct rowset *r = sim_rowset_new(f->arena);
+    struct sim *sim = f->session->sim;
+    const char *path = n ? text_of(f, &params[0]) : "";
+    (void)status;
+    sim_rowset_column(f->arena, r, "File Exists", sim_type(VT_TINYINT, 0));
+    sim_rowset_column(f->arena, r, "File is a Directory", sim_type(VT_TINYINT, 0));
+    sim_rowset_column(f->arena, r, "Parent Directory Exists", sim_type(VT_TINYINT, 0));
+    pthread_mutex_lock(&sim->lock);
+    struct value *row = sim_rowset_row(f->arena, r);
+    row[0] = sim_number(VT_TINYINT, is_file_locked(sim, path));
+    row[1] = sim_number(VT_TINYINT, sim_folder_find_locked(sim, path) != NULL);
+    row[2] = sim_number(VT_TINYINT,
+                        sim_folder_find_locked(sim, sim_parent_folder(sim, f->arena, path)) != NULL);
+    pthread_mutex_unlock(&sim->lock);
+    if (n > 1 && params[1].output) {
+        params[1].value = sim_int(row[0].i);
+        return true;
+    }
+    sim_send_rows(f, r);
+    sim_done(f, 0, 0xC1, 1);
+    return true;
+}
+
+static bool xp_dirtree(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct rowset *r = sim_rowset_new(f->arena);
+    struct sim *sim = f->session->sim;
+    const char *path = n ? text_of(f, &params[0]) : "";
+    bool files = n > 2 && params[2].value.i;
+    (void)status;
+    sim_rowset_column(f->arena, r, "subdirectory", sim_type(VT_NVARCHAR, 512));
+    sim_rowset_column(f->arena, r, "depth", sim_type(VT_INT, 0));
+    if (files)
+        sim_rowset_column(f->arena, r, "file", sim_type(VT_INT, 0));
+    pthread_mutex_lock(&sim->lock);
+    int total = sim->folder_count + (files ? sim->file_count : 0);
+    for (int i = 0; i < total; i++) {
+        bool file = i >= sim->folder_count;
+        const char *whole = file ? sim->files[i - sim->folder_count].path : sim->folders[i].path;
+        const char *parent = sim_parent_folder(sim, f->arena, whole);
+        const struct sim_folder *of = sim_folder_find_locked(sim, path);
+        if (!of || sim_folder_find_locked(sim, parent) != of || strlen(whole) <= strlen(parent) + 1)
+            continue;
+        struct value *row = sim_rowset_row(f->arena, r);
+        const char *name = whole + strlen(parent);
+        row[0] = sim_text(sim_arena_dup(f->arena, name + strspn(name, "/\\")));
+        row[1] = sim_int(1);
+        if (files)
+            row[2] = sim_int(file);
+    }
+    pthread_mutex_unlock(&sim->lock);
+    sim_send_rows(f, r);
+    sim_done(f, 0, 0xC1, r->row_count);
+    return true;
+}
+
+/* Only whole native backups go, everything else stays without a word. */
+static bool xp_delete_file(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    struct sim *sim = s->sim;
+
+    if (n < 2 || (params[0].value.i != 0 && params[0].value.i != 1)) {
+        *status = 1;
+        return sim_raise(s, 22049, 1, NULL);
+    }
+    const char *path = text_of(f, &params[1]);
+    const char *extension = n > 2 ? text_of(f, &params[2]) : "";
+    int64_t before = INT64_MAX;
+    struct value when = {0};
+    if (n > 3 && !params[3].value.is_null &&
+        sim_convert(f->arena, &params[3].value, sim_type(VT_DATETIME, 0), 0, &when) == 0)
+        before = when.i;
+    bool nothing = sim_fault_is_set(sim, SIM_DELETE_NOTHING, "xp_delete_file");
+    pthread_mutex_lock(&sim->lock);
+    const struct sim_folder *folder = sim_folder_find_locked(sim, path);
+    for (int i = sim->file_count - 1; i >= 0 && !nothing && params[0].value.i == 0; i--) {
+        struct sim_vfile *v = &sim->files[i];
+        const char *parent = sim_parent_folder(sim, f->arena, v->path);
+        const char *dot = strrchr(v->path, '.');
+        bool hit = folder ? sim_folder_find_locked(sim, parent) == folder && dot &&
+                                sim_text_is(dot + 1, extension)
+                          : sim_path_same(sim, v->path, path);
+        if (hit && v->kind == SIM_FILE_BACKUP && sim_ticks_local(sim, v->modified_us) < before)
+            sim_vfile_remove_locked(sim, v);
+    }
+    pthread_mutex_unlock(&sim->lock);
+    return true;
+}
+
+static bool xp_delete_files(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    int deleted = 0;
+
+    if (!n || params[0].value.is_null) {
+        *status = 1;
+        return sim_raise(s, 22049, 1, NULL);
+    }
+    bool nothing = sim_fault_is_set(s->sim, SIM_DELETE_NOTHING, "xp_delete_files");
+    pthread_mutex_lock(&s->sim->lock);
+    if (!nothing)
+        deleted = sim_delete_matching_locked(s->sim, text_of(f, &params[0]));
+    pthread_mutex_unlock(&s->sim->lock);
+    if (!deleted && !nothing && !strpbrk(text_of(f, &params[0]), "*?")) {
+        *status = 1;
+        return sim_raise_text(s, 22048, 16, 1, sim_arena_printf(f->arena,
+                              "Error executing extended stored procedure xp_delete_files. Specify a valid "
+                              "path; the operating system reported 2(The system cannot find the file "
+                              "specified.) for '%s'.", text_of(f, &params[0])));
+    }
+    return true;
+}
+
+static bool xp_instance_regread(struct frame *f, struct parameter *params, int n, int *status)
+{
+    (void)params;
+    (void)n;
+    *status = 2;
+    sim_raise(f->session, 22001, 1, NULL);
+    return true;
+}
+
+static bool sp_delete_history(struct frame *f, struct parameter *params, int n, int *status)
+{
+    struct sim *sim = f->session->sim;
+    (void)status;
+    if (!sim_in_role(f->session, "msdb", "db_owner"))
+        return sim_raise(f->session, 229, 5, "EXECUTE", "sp_delete_database_backuphistory", "msdb", "dbo", NULL);
+    pthread_mutex_lock(&sim->lock);
+    for (int i = 0; n && i < sim->set_count; i++)
+        if (sim_text_is(sim->sets[i].database, text_of(f, &params[0])))
+            sim_replace(&sim->sets[i].database, "(deleted)");
+    pthread_mutex_unlock(&sim->lock);
+    return true;
+}
+
+static const struct procedure procedures[] = {
+    {"sp_executesql", 0, sp_executesql},
+    {"sp_prepare", 0, sp_prepare},
+    {"sp_execute", 0, sp_execute},
+    {"sp_prepexec", 0, sp_prepexec},
+    {"sp_unprepare", 0, sp_unprepare},
+    {"sp_reset_connection", 0, sp_reset},
+    {"sp_configure", 0, sp_configure},
+    {"sp_getapplock", 0, sp_nothing},
+    {"sp_releaseapplock", 0, sp_nothing},
+    {"sp_set_session_context", 13, sp_nothing},
+    {"sp_delete_database_backuphistory", 0, sp_delete_history},
+    {"xp_fixeddrives", 0, xp_fixeddrives},
+    {"xp_fileexist", 0, xp_fileexist},
+    {"xp_dirtree", 0, xp_dirtree},
+    {"xp_delete_file", 0, xp_delete_file},
+    {"xp_delete_files", 15, xp_delete_files},
+    {"xp_instance_regread", 0, xp_instance_regread},
+    {"xp_regread", 0, xp_instance_regread},
+    {"xp_cmdshell", 0, xp_cmdshell},
+};
+
+static const struct procedure controls[] = {
+    {"control", 0, control},
+    {"files", 0, control_files},
+    {"statements", 0, control_statements},
+};
+
+static const char *dotted(struct arena *arena, const struct name *n)
+{
+    struct bytes b = {0};
+    for (int i = 0; i < n->count; i++)
+        sim_bytes_printf(&b, "%s%s", i ? "." : "", n->part[i] ? n->part[i] : "");
+    char *text = sim_arena_dup(arena, sim_bytes_str(&b));
+    sim_bytes_fini(&b);
+    return text;
+}
+
+bool sim_call(struct frame *f, const struct name *name, struct parameter *params, int n, int *status)
+{
+    struct session *s = f->session;
+    const char *bare = name->part[name->count - 1], *outer = s->procedure;
+    const char *database = name->count > 2 ? name->part[name->count - 3] : NULL;
+    const struct procedure *p = NULL;
+    bool own = database && sim_text_is(database, "sweetspot_sim");
+
+    for (size_t i = 0; own && i < sizeof(controls) / sizeof(*controls); i++)
+        if (sim_text_is(controls[i].name, bare))
+            p = &controls[i];
+    for (size_t i = 0; !own && i < sizeof(procedures) / sizeof(*procedures); i++)
+        if (sim_text_is(procedures[i].name, bare) && s->sim->major >= procedures[i].since)
+            p = &procedures[i];
+    /* extended procedures live in master, and are found without a database only there */
+    if (p && sim_text_begins(bare, "xp_") && !database && name->count < 2 &&
+        !sim_text_is(s->database, "master"))
+        p = NULL;
+    if (!p || sim_fault_is_set(s->sim, SIM_HIDE, bare))
+        return sim_raise(s, 2812, 62, dotted(f->arena, name), NULL);
+    if (!own && !sim_may_execute(s, bare))
+        return sim_raise(s, 229, 5, "EXECUTE", bare, "mssqlsystemresource", "sys", NULL);
+    if (sim_text_begins(bare, "xp_"))
+        s->procedure = bare;
+    bool good = p->call(f, params, n, status);
+    s->procedure = outer;
+    return good;
+}

@@ -1,0 +1,298 @@
+/* world.h: what the simulated server is made of, and its lock.
+ * Everything in struct sim behind the line "guarded" is read and changed under sim->lock only;
+ * what stands before it never changes after the start. Functions here take the lock themselves
+ * unless their name ends in _locked. */
+#pragma once
+
+#include <pthread.h>
+
+#include "value.h"
+
+#define SIM_WAITS 40
+#define SIM_PAGE 8192
+
+enum sim_encryption { SIM_TLS_NONE, SIM_TLS_OPTIONAL, SIM_TLS_REQUIRED };
+
+struct sim_db_right {
+    char *database;
+    char **roles;
+    int role_count;
+};
+
+struct sim_login {
+    char *name, *password, *database, *language;
+    bool sysadmin;
+    char **permissions; /* VIEW SERVER STATE, EXECUTE xp_delete_file, … */
+    int permission_count;
+    struct sim_db_right *rights;
+    int right_count;
+};
+
+struct sim_volume {
+    char *mount; /* "/" or "C:\" */
+    char *name;
+    int64_t total_bytes, used_bytes; /* used by what the simulator does not show */
+    double read_mib_s, write_mib_s;
+    int sector_bytes;
+};
+
+struct sim_folder {
+    char *path;
+    bool denied;
+};
+
+struct sim_dbfile {
+    int id, type; /* 0 rows, 1 log */
+    char *name, *path;
+    int64_t pages, used_pages;
+    bool sparse;
+    int64_t sparse_bytes;
+    int64_t reads, read_bytes, read_stall_ms, writes, write_bytes, write_stall_ms;
+    uint64_t diff_base_lsn;
+    uint8_t guid[16], diff_base_guid[16];
+    int64_t diff_base_ticks;
+};
+
+struct sim_table {
+    char *name;
+    int id, owner_spid; /* owner: temporary tables, else 0 */
+    int column_count;
+    char **columns;
+    struct type *types;
+    bool *not_null;
+    char **defaults; /* T-SQL text or NULL */
+    int identity;    /* column, -1 none */
+    int64_t next_identity;
+    int key; /* primary key of one column, -1 none */
+    int row_count, row_room;
+    struct value **rows;
+};
+
+struct sim_db {
+    int id;
+    char *name, *collation;
+    char recovery;      /* 'F', 'B', 'S' */
+    char *state;        /* ONLINE, OFFLINE, … */
+    char *user_access;  /* MULTI_USER … */
+    bool read_only, encrypted, system, standby;
+    int source_id;      /* of a snapshot, else 0 */
+    char *replica_role; /* NULL, PRIMARY, SECONDARY */
+    int64_t created_ticks;
+    double ratio; /* what compression makes of it: 4 = a quarter */
+    struct sim_dbfile *files;
+    int file_count;
+    uint64_t lsn; /* the last one used */
+    bool has_full;
+    uint64_t last_log_lsn; /* 0 = no chain */
+    uint64_t log_start_lsn;
+    int64_t changed_pages; /* since the differential base */
+    int64_t log_pages;     /* since the last log backup */
+    uint8_t guid[16], family_guid[16];
+    int backups_running;
+    struct sim_table **tables;
+    int table_count;
+};
+
+enum sim_file_kind { SIM_FILE_BACKUP, SIM_FILE_ABORTED, SIM_FILE_FOREIGN, SIM_FILE_SPARSE };
+
+struct sim_vfile {
+    char *path;
+    enum sim_file_kind kind;
+    int64_t size_bytes;
+    int64_t modified_us;
+    int sets, stripes, stripe; /* of the medium */
+    bool compressed;
+    uint32_t medium; /* media_set_id */
+};
+
+struct sim_set { /* msdb.dbo.backupset and its families */
+    int id, media_id;
+    uint8_t uuid[16];
+    char *database, *name, *description, *user, *server, *recovery;
+    char type;
+    int64_t start_ticks, finish_ticks;
+    int64_t backup_bytes, compressed_bytes;
+    uint64_t first_lsn, last_lsn, checkpoint_lsn, database_lsn, base_lsn;
+    uint8_t base_guid[16], family_guid[16];
+    bool has_base, copy_only, checksum, snapshot, read_only, single_user, begins_chain;
+    bool compressed;
+    const char *algorithm;
+    int position;
+    int64_t pages;
+    int file_pages_count;
+    char **devices;
+    int *mirrors;
+    int device_count;
+    int device_type;
+};
+
+struct sim_wait {
+    int64_t tasks, wait_ms, max_ms, signal_ms;
+};
+
+struct sim_flag {
+    int number;
+};
+
+struct sim_surface {
+    double read_mib_s;        /* the plateau with NUL and 1 MiB transfers */
+    double floor;             /* of the plateau that the default buffers reach */
+    double knee;              /* buffers over which the rest falls to 1/e */
+    double start;             /* buffers that count as the floor */
+    double transfer_penalty;  /* of small transfers */
+    double block_gain;        /* of the largest block size, disk only */
+    double stripe_gain;       /* of many stripes */
+    double compress_mib_s;    /* one core */
+    double checksum_cost;     /* fraction of the rate */
+    double cpu_ms_per_mib;
+    double buffer_cpu;        /* more CPU per 100 buffers, fraction */
+};
+
+enum sim_fault_kind {
+    SIM_DROP_BEFORE,
+    SIM_DROP_AFTER,
+    SIM_DROP_AT_PERCENT,
+    SIM_DROP_AFTER_4035,
+    SIM_ERROR,
+    SIM_ERROR_AT_PERCENT,
+    SIM_IGNORE_ATTENTION,
+    SIM_REFUSE_LOGIN,
+    SIM_HOLD_AT_PERCENT,
+    SIM_HOLD_STATEMENT,
+    SIM_DELETE_NOTHING,
+    SIM_HIDE,
+    SIM_REFUSE_RIGHT,
+    SIM_SLOW,
+    SIM_ERROR_LATE, /* after the 4035, before the 3014 */
+};
+
+struct sim_fault {
+    enum sim_fault_kind kind;
+    char *match; /* start of a statement, a name, a right; "" matches all */
+    int nth;     /* which match is hit, 1 = the next; 0 = every one */
+    int times;   /* how many hits are left, -1 = no end */
+    int seen;
+    int number, severity, state, percent;
+    double factor;
+    char *text;
+};
+
+struct session;
+
+struct sim {
+    int major, minor, build, revision;
+    char *edition, *server_name, *host_name, *collation, *language;
+    int engine_edition;
+    bool windows;
+    int utc_offset_min;
+    int cpu_count;
+    int64_t memory_mib, backup_memory_mib;
+    double time_scale;
+    uint64_t seed;
+    double noise, drift, outlier_rate, outlier_factor;
+    enum sim_encryption encryption;
+    char *certificate_file, *key_file;
+    char *backup_dir, *data_dir;
+    struct sim_surface surface;
+    bool print_statements;
+    int port;
+    struct tls_identity *identity;
+    pthread_t acceptor;
+    int stop_fd; /* eventfd: wakes the acceptor */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* anything that sim_wait_for can wait for */
+    /* guarded */
+    struct sim_login *logins;
+    int login_count;
+    struct sim_volume *volumes;
+    int volume_count;
+    struct sim_folder *folders;
+    int folder_count;
+    struct sim_db **dbs;
+    int db_count;
+    struct sim_vfile *files;
+    int file_count;
+    struct sim_set *sets;
+    int set_count;
+    int next_media;
+    int config_compression, config_checksum, config_algorithm;
+    int startup_flags[32], startup_flag_count;
+    int flags[64], flag_count; /* global trace flags */
+    struct sim_wait waits[SIM_WAITS];
+    int64_t start_us;       /* the simulated clock's */
+    int64_t skipped_us;     /* what the simulated clock is ahead */
+    int64_t cpu_kernel_ms, cpu_user_ms;
+    uint64_t random, noise_random;
+    int trials;
+    struct sim_fault *faults;
+    int fault_count;
+    char **statements;
+    int statement_count;
+    struct session *sessions;
+    struct session *ended; /* threads to join */
+    int next_spid, next_table_id;
+    int attentions, held;
+    unsigned releases; /* counts sim_release */
+    int listen_fd;     /* -1 while it does not listen */
+    bool stopping;
+    bool foreign_backup; /* a row of somebody else's BACKUP */
+    char *foreign_database;
+    int foreign_percent;
+    uint64_t perf_backup_bytes;
+    bool performance_counters;
+    int64_t log_cursor;
+};
+
+/* world.c */
+int64_t sim_now_us(struct sim *sim);            /* simulated UTC since 1970 */
+int64_t sim_now_us_locked(const struct sim *sim);
+int64_t sim_ticks_utc(int64_t us);
+int64_t sim_ticks_local(const struct sim *sim, int64_t us);
+struct sim_db *sim_db_find_locked(struct sim *sim, const char *name);
+struct sim_db *sim_db_by_id_locked(struct sim *sim, int id);
+int64_t sim_db_pages(const struct sim_db *db, int type); /* used pages of files of this type */
+struct sim_db *sim_db_add_locked(struct sim *sim, const char *name);
+struct sim_dbfile *sim_db_add_file_locked(struct sim_db *db, const char *name, const char *path,
+                                          int type, int64_t pages, int64_t used_pages);
+void sim_table_free(struct sim_table *t); /* tables.c */
+void sim_table_drop_locked(struct sim_db *db, struct sim_table *table);
+void sim_db_drop_locked(struct sim *sim, struct sim_db *db);
+void sim_fill_guid_locked(struct sim *sim, uint8_t guid[16]);
+void sim_world_free(struct sim *sim);
+void sim_restart_locked(struct sim *sim); /* counters, flags, start time */
+bool sim_flag_is_on_locked(const struct sim *sim, int number);
+void sim_flag_set_locked(struct sim *sim, int number, bool on);
+const char *sim_wait_name(int i); /* NULL behind the last */
+int sim_wait_index(const char *name);
+void sim_wait_add(struct sim_wait *waits, const char *name, int64_t tasks, int64_t ms);
+char *sim_version_text(struct sim *sim, struct arena *arena);
+bool sim_has_feature(const struct sim *sim, int major);
+
+/* vfs.c: paths are the simulated server's */
+bool sim_path_same(const struct sim *sim, const char *a, const char *b);
+struct sim_vfile *sim_vfile_find_locked(struct sim *sim, const char *path);
+struct sim_vfile *sim_vfile_add_locked(struct sim *sim, const char *path);
+void sim_vfile_remove_locked(struct sim *sim, struct sim_vfile *file);
+struct sim_volume *sim_volume_of_locked(struct sim *sim, const char *path);
+int64_t sim_volume_free_locked(struct sim *sim, const struct sim_volume *volume);
+const struct sim_folder *sim_folder_find_locked(struct sim *sim, const char *path);
+char *sim_parent_folder(const struct sim *sim, struct arena *arena, const char *path);
+/* 0, or the OS error (2, 3, 5, 31 …) that opening the path for writing would give. */
+int sim_path_check_locked(struct sim *sim, const char *path);
+const char *sim_os_error(const struct sim *sim, int number);
+int sim_delete_matching_locked(struct sim *sim, const char *pattern);
+
+/* scenario.c: fills a zeroed sim from JSON (NULL = the default). -1 with a message in error. */
+int sim_scenario_load(struct sim *sim, const char *json, char *error, size_t error_size);
+/* fault.c */
+int sim_fault_apply(struct sim *sim, const char *json, char *error, size_t error_size);
+/* The first fault of the kind that hits now, counted down; false if none. Copies to *out, whose
+ * text is put into the arena. */
+bool sim_fault_hit(struct sim *sim, enum sim_fault_kind kind, const char *text,
+                   struct arena *arena, struct sim_fault *out);
+bool sim_fault_is_set(struct sim *sim, enum sim_fault_kind kind, const char *name);
+void sim_faults_free_locked(struct sim *sim);
+void sim_release_locked(struct sim *sim);
+int sim_listen_again(struct sim *sim);
+void sim_listen_stop_locked(struct sim *sim);

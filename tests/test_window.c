@@ -1,0 +1,624 @@
+/* Maintenance windows and the time zones below them. libc's own time zones are the judge where
+ * there are too many cases for a table; the tables were made with Python's zoneinfo. */
+#include "jobs/timezone.h"
+#include "jobs/window.h"
+#include "server/buf.h"
+#include "server/clock.h"
+#include "server/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static int64_t seconds_of(const char *text)
+{
+    int64_t ms = 0;
+    if (!clock_parse(text, &ms))
+        fail_msg("not a time: %s", text);
+    return ms / 1000;
+}
+
+static struct zone *open_zone(const char *name)
+{
+    struct zone *zone = NULL;
+    struct err err;
+    if (timezone_open(name, &zone, &err) < 0)
+        fail_msg("%s (these tests need tzdata)", err.msg);
+    return zone;
+}
+
+/* --- time zones -------------------------------------------------------------------------- */
+
+static void knows_the_offset_before_and_at_a_moment(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *zone, *utc;
+        int before_s, at_s;
+    } cases[] = {
+        {"Europe/Berlin", "1995-09-24T01:00:00Z", 7200, 3600},
+        {"Europe/Berlin", "2026-03-29T01:00:00Z", 3600, 7200},
+        {"Europe/Berlin", "2026-10-25T01:00:00Z", 7200, 3600},
+        {"Europe/Berlin", "2027-03-28T01:00:00Z", 3600, 7200},
+        {"Europe/Berlin", "2027-10-31T01:00:00Z", 7200, 3600},
+        {"Europe/Berlin", "2060-07-01T00:00:00Z", 7200, 7200},
+        {"America/New_York", "2006-03-12T07:00:00Z", -18000, -18000},
+        {"America/New_York", "2006-04-02T07:00:00Z", -18000, -14400},
+        {"America/New_York", "2026-03-08T07:00:00Z", -18000, -14400},
+        {"America/New_York", "2026-11-01T06:00:00Z", -14400, -18000},
+        {"Asia/Kathmandu", "1985-12-31T18:30:00Z", 19800, 20700},
+        {"Asia/Kathmandu", "2059-06-01T00:00:00Z", 20700, 20700},
+        {"Australia/Lord_Howe", "2026-04-04T15:00:00Z", 39600, 37800},
+        {"Australia/Lord_Howe", "2026-10-03T15:30:00Z", 37800, 39600},
+        {"America/Sao_Paulo", "2018-11-04T03:00:00Z", -10800, -7200},
+        {"America/Sao_Paulo", "2019-02-17T02:00:00Z", -7200, -10800},
+        {"America/Sao_Paulo", "2026-12-25T00:00:00Z", -10800, -10800},
+        {"Africa/Casablanca", "2019-05-05T02:00:00Z", 3600, 0},
+        {"Africa/Casablanca", "2019-06-09T02:00:00Z", 0, 3600},
+        {"Pacific/Apia", "2011-12-30T10:00:00Z", -36000, 50400},
+        {"Europe/Dublin", "2050-12-01T00:00:00Z", 0, 0},
+        {"UTC", "2026-07-01T00:00:00Z", 0, 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct zone *zone = open_zone(cases[i].zone);
+        int before_s = timezone_offset(zone, seconds_of(cases[i].utc) - 1);
+        int at_s = timezone_offset(zone, seconds_of(cases[i].utc));
+        timezone_close(zone);
+        if (before_s != cases[i].before_s || at_s != cases[i].at_s)
+            fail_msg("%s at %s: %d, %d", cases[i].zone, cases[i].utc, before_s, at_s);
+    }
+}
+
+static void finds_the_moments_of_a_local_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *zone, *local;
+        const char *first, *last; /* last: NULL when there is one only */
+    } cases[] = {
+        {"Europe/Berlin", "2026-03-29T01:59:59Z", "2026-03-29T00:59:59Z", NULL},
+        {"Europe/Berlin", "2026-03-29T02:00:00Z", "2026-03-29T01:00:00Z", NULL}, /* a gap */
+        {"Europe/Berlin", "2026-03-29T02:59:59Z", "2026-03-29T01:00:00Z", NULL},
+        {"Europe/Berlin", "2026-03-29T03:00:00Z", "2026-03-29T01:00:00Z", NULL},
+        {"Europe/Berlin", "2059-03-30T02:30:00Z", "2059-03-30T01:00:00Z", NULL},
+        {"Australia/Lord_Howe", "2026-10-04T02:15:00Z", "2026-10-03T15:30:00Z", NULL},
+        {"America/Sao_Paulo", "2018-11-04T00:30:00Z", "2018-11-04T03:00:00Z", NULL},
+        {"Pacific/Apia", "2011-12-29T23:59:59Z", "2011-12-30T09:59:59Z", NULL},
+        {"Pacific/Apia", "2011-12-30T12:00:00Z", "2011-12-30T10:00:00Z", NULL},
+        {"Asia/Kathmandu", "2026-05-05T05:45:00Z", "2026-05-05T00:00:00Z", NULL},
+        {"UTC", "2026-05-05T05:45:00Z", "2026-05-05T05:45:00Z", NULL},
+        {"Europe/Berlin", "2026-10-25T01:59:59Z", "2026-10-24T23:59:59Z", NULL},
+        {"Europe/Berlin", "2026-10-25T02:00:00Z", "2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z"},
+        {"Europe/Berlin", "2026-10-25T03:00:00Z", "2026-10-25T02:00:00Z", NULL},
+        {"Europe/Berlin", "2027-10-31T02:59:59Z", "2027-10-31T00:59:59Z", "2027-10-31T01:59:59Z"},
+        {"Europe/Dublin", "2026-10-25T01:30:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
+        {"America/New_York", "2026-11-01T01:30:00Z", "2026-11-01T05:30:00Z",
+         "2026-11-01T06:30:00Z"},
+        {"Australia/Lord_Howe", "2026-04-05T01:45:00Z", "2026-04-04T14:45:00Z",
+         "2026-04-04T15:15:00Z"},
+        {"Africa/Casablanca", "2019-05-05T02:30:00Z", "2019-05-05T01:30:00Z",
+         "2019-05-05T02:30:00Z"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct zone *zone = open_zone(cases[i].zone);
+        int64_t local_s = seconds_of(cases[i].local);
+        int64_t first_s = timezone_to_utc(zone, local_s, TIMEZONE_FIRST);
+        int64_t last_s = timezone_to_utc(zone, local_s, TIMEZONE_LAST);
+        const char *last = cases[i].last ? cases[i].last : cases[i].first;
+        timezone_close(zone);
+        if (first_s != seconds_of(cases[i].first) || last_s != seconds_of(last))
+            fail_msg("%s: %s", cases[i].zone, cases[i].local);
+    }
+}
+
+static void names_that_leave_the_directory_or_name_no_zone_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum err_code code;
+    } cases[] = {
+        {"", ERR_INPUT},
+        {"/etc/localtime", ERR_INPUT},
+        {"../zoneinfo/Europe/Berlin", ERR_INPUT},
+        {"Europe/../Europe/Berlin", ERR_INPUT},
+        {"zone.tab", ERR_INPUT},
+        {"Europe/Berlin ", ERR_INPUT},
+        {"Europe/Z\xc3\xbcrich", ERR_INPUT},
+        {"A/name/that/is/so/long/that/no/zone/of/this/world/will/ever/have/it", ERR_INPUT},
+        {"Europe", ERR_NOT_FOUND},
+        {"Europe/Atlantis", ERR_NOT_FOUND},
+        {"Europe/Berlin/Mitte", ERR_NOT_FOUND},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct zone *zone = NULL;
+        struct err err = {0};
+        assert_int_equal(timezone_open(cases[i].name, &zone, &err), -1);
+        assert_null(zone);
+        if (err.code != cases[i].code)
+            fail_msg("%s: %s", cases[i].name, err.msg);
+    }
+    timezone_close(NULL);
+}
+
+/* A TZif file whose only content is its rule. */
+static void write_tzif(struct buf *buf, const char *rule)
+{
+    static const char header[44] = {'T', 'Z', 'i', 'f', '2', [39] = 1, [43] = 1}; /* type, text */
+    static const char data[7] = {0};
+    for (int part = 0; part < 2; part++) {
+        buf_add_bytes(buf, header, sizeof header);
+        buf_add_bytes(buf, data, sizeof data);
+    }
+    buf_format(buf, "\n%s\n", rule);
+}
+
+static void follows_the_rule_after_the_last_moment_as_libc_does(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {
+        "UTC0",
+        "<+0530>-5:30",
+        "<-00>+0:00:01",
+        "CET-1CEST,M3.5.0,M10.5.0/3",
+        "EST5EDT4,M3.2.0/02:00:00,M11.1.0",
+        "IST-1GMT0,M10.5.0,M3.5.0/1",      /* Dublin: winter time is the daylight saving */
+        "IST-2IDT,M3.4.4/26,M10.5.0",      /* Jerusalem: the day after that Thursday */
+        "<-02>2<-01>,M3.5.0/-1,M10.5.0/0", /* Nuuk: the evening before */
+        "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
+        "NZST-12NZDT,J274,J60/2:45:30", /* 1 March in leap years, too */
+        "AAA-1BBB,M2.1.2,M2.5.2",       /* Tuesdays, in 2028 the 1st and the 29th */
+        "AAA-1BBB,59,300/1",            /* 29 February in leap years */
+    };
+    for (size_t i = 0; i < COUNT(rules); i++) {
+        struct buf buf = {0};
+        struct zone *zone = NULL;
+        write_tzif(&buf, rules[i]);
+        assert_int_equal(timezone_parse(buf.data, buf.length, &zone, NULL), 0);
+        (void)setenv("TZ", rules[i], 1);
+        tzset();
+        for (time_t utc = 1767225600; utc < 1767225600 + 1500 * 86400L; utc += 1800) {
+            struct tm parts;
+            if (timezone_offset(zone, utc) != localtime_r(&utc, &parts)->tm_gmtoff)
+                fail_msg("%s at %lld", rules[i], (long long)utc);
+        }
+        timezone_close(zone);
+        buf_fini(&buf);
+    }
+}
+
+static void a_rule_can_be_daylight_saving_time_all_year(void **state)
+{
+    (void)state;
+    struct buf buf = {0};
+    struct zone *zone = NULL;
+    write_tzif(&buf, "XXX3EDT4,0/0,J365/23"); /* RFC 9636, 3.3.2; libc errs about it */
+    assert_int_equal(timezone_parse(buf.data, buf.length, &zone, NULL), 0);
+    for (int64_t utc_s = 1767225600; utc_s < 1767225600 + 1500 * 86400L; utc_s += 1800)
+        assert_int_equal(timezone_offset(zone, utc_s), -4 * 3600);
+    timezone_close(zone);
+    buf_fini(&buf);
+}
+
+static void rules_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    /* clang-format off */
+    static const char *const rules[] = {
+        "E5", "EST", "EST25", "EST5:60", "EST-", "EST99999999999999999999", "<+01-1", "<+0:1>-1",
+        "EST5x", "EST5EDT", "EST5EDT,", "EST5EDT,M3.2.0", "EST5EDT,M3.2.0,M11.1.0,",
+        "EST5EDT,M3.2.0,M11.1.0/", "EST5EDT,M0.2.0,M11.1.0", "EST5EDT,M13.2.0,M11.1.0",
+        "EST5EDT,M3.0.0,M11.1.0", "EST5EDT,M3.6.0,M11.1.0", "EST5EDT,M3.2.7,M11.1.0",
+        "EST5EDT,M3.2,M11.1.0", "EST5EDT,J0,J300", "EST5EDT,J60,J366", "EST5EDT,60,366",
+        "EST5EDT,M3.2.0/168,M11.1.0", "EST5EDT,M3.2.0/-168,M11.1.0", "EST5EDT,-1,5",
+        "<A>0", "<AB>0", "<>0", /* three characters at least */
+        ("<0123456789012345678901234567890123456789012345678901234567890123456789"
+         "012345678901234567890123456789012345678901234567890123456789>0"), /* longer than we take */
+    };
+    /* clang-format on */
+    for (size_t i = 0; i < COUNT(rules); i++) {
+        struct buf buf = {0};
+        struct zone *zone = NULL;
+        struct err err = {0};
+        write_tzif(&buf, rules[i]);
+        if (timezone_parse(buf.data, buf.length, &zone, &err) == 0)
+            fail_msg("taken: %s", rules[i]);
+        assert_int_equal(err.code, ERR_SYSTEM);
+        buf_fini(&buf);
+    }
+}
+
+/* Parses a copy that ends where its memory ends, so that the sanitizer sees any step beyond. */
+static int parse_copy(const char *bytes, size_t length)
+{
+    struct zone *zone = NULL;
+    char *copy = mem_alloc(length, 1);
+    memcpy(copy, bytes, length);
+    int rc = timezone_parse(copy, length, &zone, NULL);
+    free(copy);
+    for (int64_t utc_s = -5000000000; zone && utc_s < 5000000000; utc_s += 999999999) {
+        int offset_s = timezone_offset(zone, utc_s);
+        int64_t back_s = timezone_to_utc(zone, utc_s, TIMEZONE_LAST);
+        assert_in_range(offset_s + 90000, 1, 90000 + 93599);
+        assert_true(back_s >= timezone_to_utc(zone, utc_s, TIMEZONE_FIRST));
+        assert_true(utc_s - back_s > -90000 && utc_s - back_s < 93600);
+    }
+    for (int far = 0; zone && far < 2; far++) {
+        int64_t end_s = far ? INT64_MAX : INT64_MIN;
+        (void)(timezone_offset(zone, end_s) + timezone_to_utc(zone, end_s, TIMEZONE_FIRST));
+    }
+    timezone_close(zone);
+    return rc;
+}
+
+static void damaged_files_do_no_harm(void **state)
+{
+    (void)state;
+    static char bytes[64 << 10];
+    FILE *file = fopen("/usr/share/zoneinfo/Europe/Berlin", "rb");
+    assert_non_null(file);
+    size_t length = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    assert_int_equal(parse_copy(bytes, length), 0);
+    for (size_t cut = 0; cut < length; cut++)
+        assert_int_equal(parse_copy(bytes, cut), -1);
+    for (size_t at = 0; at < length * 8; at++) {
+        bytes[at / 8] = (char)(bytes[at / 8] ^ 1 << at % 8);
+        (void)parse_copy(bytes, length); /* some changes are as good as the original */
+        bytes[at / 8] = (char)(bytes[at / 8] ^ 1 << at % 8);
+    }
+    for (size_t at = 20; at < 44; at += 4) { /* the counts of the first header */
+        char kept[4];
+        memcpy(kept, bytes + at, 4);
+        memset(bytes + at, 0xFF, 4);
+        assert_int_equal(parse_copy(bytes, length), -1);
+        memcpy(bytes + at, kept, 4);
+    }
+}
+
+/* --- windows ----------------------------------------------------------------------------- */
+
+#define WINDOW(days, from, to, zone)                                                               \
+    "{\"days\":[" days "],\"from\":\"" from "\",\"to\":\"" to "\",\"time_zone\":\"" zone "\"}"
+#define BERLIN(days, from, to) WINDOW(days, from, to, "Europe/Berlin")
+#define FRI "\"fri\""
+#define SAT "\"sat\""
+#define SUN "\"sun\""
+#define DAILY "\"mon\",\"tue\",\"wed\",\"thu\"," FRI "," SAT "," SUN
+
+static cJSON *parse(const char *text)
+{
+    cJSON *tree = NULL;
+    struct err err;
+    if (json_parse(text, strlen(text), &tree, &err) < 0)
+        fail_msg("%s: %s", text, err.msg);
+    return tree;
+}
+
+struct window_case {
+    const char *windows, *now;
+    bool open;
+    const char *change; /* NULL: none within eight days */
+};
+
+static void check_cases(const struct window_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool open = !cases[i].open;
+        int64_t now_ms = 0, wanted_ms = 0, change_ms = -1;
+        struct err err = {0};
+        cJSON *windows = parse(cases[i].windows);
+        assert_true(clock_parse(cases[i].now, &now_ms));
+        assert_true(!cases[i].change || clock_parse(cases[i].change, &wanted_ms));
+        assert_int_equal(window_state(windows, now_ms, &open, &change_ms, &err), 0);
+        cJSON_Delete(windows);
+        char text[CLOCK_TEXT_SIZE];
+        if (open != cases[i].open || change_ms != wanted_ms)
+            fail_msg("%s at %s: open %d until %s", cases[i].windows, cases[i].now, open,
+                     clock_format(change_ms, text));
+    }
+}
+
+static void no_windows_and_always_mean_open(void **state)
+{
+    (void)state;
+    static const struct window_case cases[] = {
+        {"\"always\"", "2026-06-06T00:00:00Z", true, NULL},
+        {"[]", "2026-06-06T00:00:00Z", true, NULL},
+        {"null", "2026-06-06T00:00:00Z", true, NULL},
+    };
+    bool open = false;
+    int64_t change_ms = -1;
+    check_cases(cases, COUNT(cases));
+    assert_int_equal(window_state(NULL, 0, &open, &change_ms, NULL), 0);
+    assert_true(open);
+    assert_int_equal(change_ms, 0);
+}
+
+static void opens_on_its_days_from_and_until_the_minute(void **state)
+{
+    (void)state;
+#define WEEKEND "[" BERLIN(SAT "," SUN, "01:00", "05:00") "]"
+#define KATHMANDU "[" WINDOW("\"mon\"", "00:00", "06:00", "Asia/Kathmandu") "]"
+    static const struct window_case cases[] = {
+        {WEEKEND, "2026-06-05T22:59:59.999Z", false, "2026-06-05T23:00:00Z"},
+        {WEEKEND, "2026-06-05T23:00:00Z", true, "2026-06-06T03:00:00Z"},
+        {WEEKEND, "2026-06-06T02:59:59.999Z", true, "2026-06-06T03:00:00Z"},
+        {WEEKEND, "2026-06-06T03:00:00Z", false, "2026-06-06T23:00:00Z"},
+        {WEEKEND, "2026-06-07T03:00:00Z", false, "2026-06-12T23:00:00Z"},
+        {WEEKEND, "2026-12-05T00:00:00Z", true, "2026-12-05T04:00:00Z"},
+        {KATHMANDU, "2026-05-31T18:14:59Z", false, "2026-05-31T18:15:00Z"},
+        {KATHMANDU, "2026-05-31T18:15:00Z", true, "2026-06-01T00:15:00Z"},
+        {KATHMANDU, "2026-06-01T00:15:00Z", false, "2026-06-07T18:15:00Z"},
+    };
+    check_cases(cases, COUNT(cases));
+}
+
+static void a_window_over_midnight_belongs_to_the_day_it_opens(void **state)
+{
+    (void)state;
+#define FRIDAY_NIGHT "[" BERLIN(FRI, "22:00", "02:00") "]"
+#define SATURDAY "[" BERLIN(SAT, "00:00", "00:00") "]"
+#define FROM_TEN "[" BERLIN(SAT, "22:00", "22:00") "]"
+    static const struct window_case cases[] = {
+        {FRIDAY_NIGHT, "2026-06-04T23:00:00Z", false, "2026-06-05T20:00:00Z"},
+        {FRIDAY_NIGHT, "2026-06-05T20:00:00Z", true, "2026-06-06T00:00:00Z"},
+        {FRIDAY_NIGHT, "2026-06-05T23:00:00Z", true, "2026-06-06T00:00:00Z"},
+        {FRIDAY_NIGHT, "2026-06-06T00:00:00Z", false, "2026-06-12T20:00:00Z"},
+        {SATURDAY, "2026-06-05T21:59:59Z", false, "2026-06-05T22:00:00Z"},
+        {SATURDAY, "2026-06-05T22:00:00Z", true, "2026-06-06T22:00:00Z"},
+        {FROM_TEN, "2026-06-07T19:59:59Z", true, "2026-06-07T20:00:00Z"},
+        {FROM_TEN, "2026-06-07T20:00:00Z", false, "2026-06-13T20:00:00Z"},
+    };
+    check_cases(cases, COUNT(cases));
+}
+
+static void windows_that_touch_or_overlap_are_one(void **state)
+{
+    (void)state;
+#define LATE BERLIN(SAT, "03:00", "05:00")
+#define LONDON WINDOW(SAT, "00:00", "04:00", "Europe/London")
+    static const struct window_case cases[] = {
+        {"[" LATE "," BERLIN(SAT, "01:00", "03:00") "]", "2026-06-05T23:30:00Z", true,
+         "2026-06-06T03:00:00Z"},
+        {"[" BERLIN(SAT, "01:00", "03:00") "," LONDON "," LATE "]", "2026-06-06T00:30:00Z", true,
+         "2026-06-06T03:00:00Z"},
+        {"[" LATE "," LONDON "]", "2026-06-06T03:00:00Z", false, "2026-06-12T23:00:00Z"},
+        {"[" BERLIN(DAILY, "00:00", "00:00") "]", "2026-06-06T03:00:00Z", true, NULL},
+        {"[" BERLIN(DAILY, "02:30", "02:30") "]", "2026-03-28T03:00:00Z", true, NULL},
+        {"[" BERLIN(DAILY, "02:30", "02:29") "]", "2026-06-06T03:00:00Z", true,
+         "2026-06-07T00:29:00Z"},
+    };
+    check_cases(cases, COUNT(cases));
+}
+
+static void a_skipped_time_counts_from_the_end_of_the_gap(void **state)
+{
+    (void)state;
+#define INTO_GAP "[" BERLIN(SUN, "01:00", "02:30") "]"
+#define OUT_OF_GAP "[" BERLIN(SUN, "02:30", "04:00") "]"
+#define INSIDE_GAP "[" BERLIN(SUN, "02:10", "02:50") "]"
+#define APIA "[" WINDOW(FRI, "01:00", "05:00", "Pacific/Apia") "]"
+    static const struct window_case cases[] = {
+        {INTO_GAP, "2026-03-29T00:00:00Z", true, "2026-03-29T01:00:00Z"},
+        {OUT_OF_GAP, "2026-03-29T00:59:59Z", false, "2026-03-29T01:00:00Z"},
+        {OUT_OF_GAP, "2026-03-29T01:00:00Z", true, "2026-03-29T02:00:00Z"},
+        {INSIDE_GAP, "2026-03-28T12:00:00Z", false, "2026-04-05T00:10:00Z"},
+        {APIA, "2011-12-28T10:59:59.999Z", false, NULL}, /* that Friday did not exist there */
+        {APIA, "2011-12-28T11:00:00Z", false, "2012-01-05T11:00:00Z"},
+    };
+    check_cases(cases, COUNT(cases));
+}
+
+static void a_time_that_comes_twice_opens_first_and_closes_last(void **state)
+{
+    (void)state;
+#define IN_FOLD "[" BERLIN(SUN, "02:30", "02:45") "]"
+    static const struct window_case cases[] = {
+        {IN_FOLD, "2026-10-25T00:29:59Z", false, "2026-10-25T00:30:00Z"},
+        {IN_FOLD, "2026-10-25T00:50:00Z", true, "2026-10-25T01:45:00Z"},
+        {IN_FOLD, "2026-10-25T01:45:00Z", false, "2026-11-01T01:30:00Z"},
+        {"[" BERLIN(SAT, "23:00", "02:30") "]", "2026-10-25T00:30:00Z", true,
+         "2026-10-25T01:30:00Z"},
+        /* past midnight, and 23:30 comes once more: clocks go from 00:01 to 23:01 */
+        {"[" WINDOW(FRI, "23:30", "23:30", "America/St_Johns") "]", "2010-11-07T02:30:30Z", true,
+         "2010-11-07T03:00:00Z"},
+    };
+    check_cases(cases, COUNT(cases));
+}
+
+static void what_cannot_be_read_is_an_error_and_not_open(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *windows;
+        enum err_code code;
+    } cases[] = {
+        {"[" WINDOW(SAT, "01:00", "05:00", "Europe/Atlantis") "]", ERR_SYSTEM},
+        {"[" WINDOW(SAT, "01:00", "05:00", "../Berlin") "]", ERR_SYSTEM},
+        {"[" BERLIN("\"Sat\"", "01:00", "05:00") "]", ERR_INPUT},
+        {"[" BERLIN(SAT, "24:00", "05:00") "]", ERR_INPUT},
+        {"[" BERLIN(SAT, "01:00", "05:60") "]", ERR_INPUT},
+        {"[" BERLIN(SAT, "1:000", "05:00") "]", ERR_INPUT},
+        {"[{}]", ERR_INPUT},
+        {"[null]", ERR_INPUT},
+        {"{}", ERR_INPUT},
+        {"\"never\"", ERR_INPUT},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bool open = false;
+        int64_t change_ms = -1;
+        struct err err = {0};
+        cJSON *windows = parse(cases[i].windows);
+        assert_int_equal(window_state(windows, 1780000000000, &open, &change_ms, &err), -1);
+        cJSON_Delete(windows);
+        assert_int_equal(err.code, cases[i].code);
+        assert_false(open);
+        assert_int_equal(change_ms, -1);
+    }
+}
+
+static void each_unknown_time_zone_is_a_fault_of_its_own(void **state)
+{
+    (void)state;
+    struct json_faults faults = {0};
+    cJSON *windows =
+        parse("[" WINDOW(SAT, "01:00", "05:00", "Mars/Base") "," LATE "," LATE ",{},1," WINDOW(
+            SAT, "01:00", "05:00", "..") "]");
+    window_check(windows, json_pointer("", "windows"), &faults);
+    window_check(NULL, "/windows", &faults);
+    assert_int_equal(faults.count, 2);
+    assert_string_equal(faults.items[0].pointer, "/windows/0/time_zone");
+    assert_string_equal(faults.items[0].detail, "this machine has no time zone Mars/Base");
+    assert_string_equal(faults.items[1].pointer, "/windows/5/time_zone");
+    json_faults_fini(&faults);
+    cJSON_Delete(windows);
+}
+
+/* --- windows against a model that tries each minute, with libc's time zones ---------------- */
+
+#define SCENARIOS 100
+#define MOMENTS 100 /* of each scenario: 10,000 in all */
+#define MODEL_MINUTES (18 * 1440)
+#define FIRST_MINUTE (3 * 1440)   /* moments are taken from four days, so that what was open */
+#define MOMENT_MINUTES (4 * 1440) /* before them and what changes after them is in the model */
+
+static int64_t model_local[MODEL_MINUTES]; /* the zone's clock, minutes since 1970 */
+static bool model_open[MODEL_MINUTES];
+
+static uint64_t next_random(uint64_t below) /* splitmix64, so that each run is the same */
+{
+    static uint64_t seed = 20261201;
+    uint64_t mixed = seed += 0x9E3779B97F4A7C15;
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9;
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB;
+    return (mixed ^ mixed >> 31) % below;
+}
+
+static long libc_offset_s(time_t utc)
+{
+    struct tm parts;
+    return localtime_r(&utc, &parts)->tm_gmtoff;
+}
+
+/* The minute of the model at which the local time comes (first or last), or the gap over it ends.
+ */
+static int model_minute(int64_t local, bool last)
+{
+    int found = -1;
+    for (int i = 0; i < MODEL_MINUTES && (last || found < 0); i++)
+        if (model_local[i] == local)
+            found = i;
+    for (int i = 0; i < MODEL_MINUTES && found < 0; i++)
+        if (model_local[i] > local)
+            found = i;
+    return found;
+}
+
+static void model_add(const char *zone, int64_t base_s, unsigned days, int from, int to)
+{
+    (void)setenv("TZ", zone, 1);
+    tzset();
+    for (int i = 0; i < MODEL_MINUTES; i++)
+        model_local[i] = (base_s + i * 60 + libc_offset_s(base_s + i * 60)) / 60;
+    int64_t today = model_local[0] / 1440;
+    for (int64_t day = today + 1; day < today + 16; day++) {
+        int close = model_minute(day * 1440 + to + (to > from ? 0 : 1440), true);
+        for (int i = model_minute(day * 1440 + from, false); i < close; i++)
+            model_open[i] |= days >> (day + 3) % 7 & 1;
+    }
+}
+
+/* A random list of windows in JSON, and the same in the model. */
+static void make_scenario(struct buf *json, int64_t *out_base_s)
+{
+    static const char *const zones[] = {
+        "Europe/Berlin",  "America/New_York",  "Australia/Lord_Howe", "America/Sao_Paulo",
+        "America/Havana", "Africa/Casablanca", "Pacific/Apia",        "Asia/Kathmandu",
+        "Africa/Cairo",   "Europe/Dublin",     "Antarctica/Troll",    "UTC"};
+    static const char *const names[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+    const char *zone = zones[next_random(COUNT(zones))];
+    bool wants_change = next_random(4) > 0;
+    (void)setenv("TZ", zone, 1);
+    tzset();
+    for (int tries = 0; tries < 300; tries++) { /* 2005..2044 */
+        *out_base_s = (int64_t)(1104537600 + next_random(40 * 365) * 86400);
+        if (!wants_change ||
+            libc_offset_s(*out_base_s + 2 * 86400) != libc_offset_s(*out_base_s + 8 * 86400))
+            break;
+    }
+    memset(model_open, 0, sizeof model_open);
+    for (uint64_t left = 1 + next_random(3); left > 0; left--) {
+        unsigned days = (unsigned)(1 + next_random(127));
+        int from = (int)next_random(next_random(2) ? 240 : 1440);
+        int to = next_random(8) ? (int)next_random(next_random(2) ? 240 : 1440) : from;
+        model_add(zone, *out_base_s, days, from, to);
+        buf_add(json, json->length ? ",{\"days\":[" : "[{\"days\":[");
+        for (int i = 0, written = 0; i < 7; i++)
+            if (days >> i & 1)
+                buf_format(json, "%s\"%s\"", written++ ? "," : "", names[i]);
+        buf_format(json, "],\"from\":\"%02d:%02d\",\"to\":\"%02d:%02d\",\"time_zone\":\"%s\"}",
+                   from / 60, from % 60, to / 60, to % 60, zone);
+        zone = next_random(2) ? zone : zones[next_random(COUNT(zones))];
+    }
+    buf_add(json, "]");
+}
+
+static void agrees_with_trying_each_minute(void **state)
+{
+    (void)state;
+    for (int scenario = 0; scenario < SCENARIOS; scenario++) {
+        struct buf json = {0};
+        int64_t base_s = 0;
+        make_scenario(&json, &base_s);
+        cJSON *windows = parse(buf_text(&json));
+        for (int moment = 0; moment < MOMENTS; moment++) {
+            int minute = FIRST_MINUTE + (int)next_random(MOMENT_MINUTES);
+            int64_t now_ms = (base_s + minute * 60) * 1000 + (int64_t)next_random(60000);
+            int next = minute;
+            while (next < MODEL_MINUTES && model_open[next] == model_open[minute])
+                next++;
+            int64_t wanted_ms = (base_s + next * 60) * 1000;
+            if (wanted_ms > now_ms + 8 * 86400000LL)
+                wanted_ms = 0;
+            bool open = false;
+            int64_t change_ms = -1;
+            assert_int_equal(window_state(windows, now_ms, &open, &change_ms, NULL), 0);
+            if (open != model_open[minute] || change_ms != wanted_ms)
+                fail_msg("%s at %lld", buf_text(&json), (long long)now_ms);
+        }
+        cJSON_Delete(windows);
+        buf_fini(&json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_the_offset_before_and_at_a_moment),
+        cmocka_unit_test(finds_the_moments_of_a_local_time),
+        cmocka_unit_test(names_that_leave_the_directory_or_name_no_zone_are_refused),
+        cmocka_unit_test(follows_the_rule_after_the_last_moment_as_libc_does),
+        cmocka_unit_test(a_rule_can_be_daylight_saving_time_all_year),
+        cmocka_unit_test(rules_that_are_none_are_refused),
+        cmocka_unit_test(damaged_files_do_no_harm),
+        cmocka_unit_test(no_windows_and_always_mean_open),
+        cmocka_unit_test(opens_on_its_days_from_and_until_the_minute),
+        cmocka_unit_test(a_window_over_midnight_belongs_to_the_day_it_opens),
+        cmocka_unit_test(windows_that_touch_or_overlap_are_one),
+        cmocka_unit_test(a_skipped_time_counts_from_the_end_of_the_gap),
+        cmocka_unit_test(a_time_that_comes_twice_opens_first_and_closes_last),
+        cmocka_unit_test(what_cannot_be_read_is_an_error_and_not_open),
+        cmocka_unit_test(each_unknown_time_zone_is_a_fault_of_its_own),
+        cmocka_unit_test(agrees_with_trying_each_minute),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
