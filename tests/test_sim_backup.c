@@ -20,6 +20,7 @@ static void numbers_of(const struct client_reply *r, long *pages, long *ms, doub
     assert_non_null(m);
     const char *p = strstr(m->text, "processed ");
     assert_non_null(p);
+    /* NOLINTNEXTLINE(cert-err34-c): the count of conversions is what is tested */
     assert_int_equal(
         sscanf(p, "processed %ld pages in %d.%3d seconds (%lf", pages, &seconds, &rest, rate), 4);
     *ms = seconds * 1000L + rest;

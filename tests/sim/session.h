@@ -105,14 +105,14 @@ struct session {
 enum wake { WAKE_TIMEOUT, WAKE_ATTENTION, WAKE_CLOSED, WAKE_SIGNAL };
 
 /* session.c */
-void *sim_session_run(void *session);
+void *sim_session_run(void *pointer);
 void sim_session_free(struct session *s);
 /* Waits until the monotonic time (0 = only looks), an attention, the end or a signal. */
 enum wake sim_session_wait(struct session *s, int64_t until_us);
 bool sim_session_should_stop(struct session *s); /* looks at attention, KILL and the end */
 void sim_session_reset(struct session *s);
 void sim_session_log(struct session *s, const char *text);
-int sim_login(struct session *s, const struct bytes *body); /* login.c; -1 = close */
+int sim_login(struct session *s, const struct bytes *in); /* login.c; -1 = close */
 int sim_prelogin(struct session *s, struct bytes *body, bool *out_login_only);
 
 /* reply.c */
@@ -139,7 +139,7 @@ void sim_reply_finish(struct session *s); /* the last DONE and the end of the me
 
 /* encode.c */
 void sim_encode_type(struct bytes *b, struct type type, uint32_t tds_version);
-void sim_encode_value(struct bytes *b, struct type type, const struct value *v,
+void sim_encode_value(struct bytes *b, struct type type, const struct value *in,
                       uint32_t tds_version, struct arena *arena);
 /* decode.c: false when the bytes end early or a type is not known. */
 bool sim_decode_parameter(const uint8_t **p, const uint8_t *end, struct arena *arena,
