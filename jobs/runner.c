@@ -20,8 +20,6 @@
 
 static int make_plan(struct run *run, struct err *err)
 {
-    if (run_read_facts(run, err) < 0)
-        return -1;
     if (run->definition.kind->plan(run, err) < 0)
         return -1;
     run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
@@ -33,9 +31,12 @@ static int prepare(struct run *run, struct err *err)
     const struct job_kind *kind = run->definition.kind;
     /* What is stored first: where the instance is not reached the job still knows its trials. */
     if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 || run_connect(run, err) < 0 ||
-        progress_phase(run, "preparing", err) < 0 || journal_undo(run, err) < 0)
+        progress_phase(run, "preparing", err) < 0)
         return -1;
-    if (run->plan.arm_count == 0 && make_plan(run, err) < 0)
+    bool planned = run->plan.arm_count > 0;
+    if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
+        return -1;
+    if (journal_undo(run, err) < 0 || (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
     int64_t seq;

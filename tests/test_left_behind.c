@@ -1,0 +1,117 @@
+/* What an earlier run left on a SQL Server: found and removed by a later one. */
+#include "jobs/runner.h"
+#include "jobs/scheduler.h"
+#include "server/clock.h"
+#include "server/ids.h"
+#include "server/mem.h"
+#include "tests/fake_mssql.h"
+#include "tests/jobs_kit.h"
+#include "tests/store_kit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct jobs_place *place_of(void **state)
+{
+    return *state;
+}
+
+static int set_up(void **state)
+{
+    fake_reset();
+    return jobs_place_set_up(state);
+}
+
+static int tear_down(void **state)
+{
+    int rc = jobs_place_tear_down(state);
+    fake_reset();
+    return rc;
+}
+
+#define CLEAN_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static char *put_job(struct jobs_place *place)
+{
+    static const char *const changes[] = {
+        "/parameters", "{'database':'Sales','buffercount':[50]}",
+        "/design",     "{'repetitions':2,'warmups':0,'seed':1}",
+        NULL,
+    };
+    struct job_row row = jobs_place_job("a", changes);
+    return jobs_place_put_job(place, &row);
+}
+
+static void carry(struct jobs_place *place, const char *id)
+{
+    struct err err = {0};
+    struct run *run = NULL;
+    struct claim claim = {.now_ms = clock_wall_ms()};
+    jobs_place_write(place, scheduler_claim_work, &claim);
+    assert_true(claim.found);
+    assert_string_equal(claim.row.id, id);
+    kit_ok(run_new(&place->parts, &claim.row, &run, &err), &err);
+    runner_execute(run);
+    assert_true(run->settled);
+    run_free(run);
+}
+
+static int intent_work(struct db *db, void *arg, struct err *err)
+{
+    return store_intent_insert(db, arg, err);
+}
+
+/* A file of this job on the server, written down and not undone. */
+static void leave_file(struct jobs_place *place, const char *job)
+{
+    struct err err = {0};
+    struct mssql *session = NULL;
+    struct mssql_target target = {.host = "127.0.0.1"};
+    char id[IDS_TEXT_SIZE];
+    struct intent_row row = {.id = mem_copy(ids_new(id)),
+                             .job = mem_copy(job),
+                             .instance = mem_copy("a"),
+                             .action = mem_copy("file"),
+                             .object = mem_format("/backup/sweetspot_%s_0_1.bak", job),
+                             .state = mem_copy("open")};
+    char *batch = mem_format("BACKUP DATABASE [model] TO DISK = N'%s'", row.object);
+    jobs_place_write(place, intent_work, &row);
+    kit_ok(mssql_open(&target, &session, &err), &err);
+    kit_ok(mssql_execute(session, batch, NULL, NULL, &err), &err);
+    mssql_close(session);
+    free(batch);
+    intent_row_fini(&row);
+}
+
+static void expect_cleanup(struct jobs_place *place, const char *id, const char *cleanup)
+{
+    struct job_row row = jobs_place_get_job(place, id);
+    assert_string_equal(row.cleanup, cleanup);
+    job_row_fini(&row);
+}
+
+static void deletes_a_file_of_before_there_was_a_plan(void **state)
+{
+    struct jobs_place *place = place_of(state);
+    jobs_place_put_instance(place, "a", NULL);
+    char *id = put_job(place);
+    leave_file(place, id);
+    assert_int_equal(fake_files(), 1);
+    carry(place, id);
+    assert_int_equal(fake_files(), 0);
+    expect_cleanup(place, id, "done");
+    free(id);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLEAN_TEST(deletes_a_file_of_before_there_was_a_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
