@@ -131,6 +131,14 @@ static int ending_work(struct db *db, void *arg, struct err *err)
     struct run *run = ending->run;
     if (progress_row_work(db, run, err) < 0)
         return -1;
+    /* A cancel that was stored while the run went back: else it would be heeded when the job's
+     * turn comes again, which may be next week's window. */
+    if (run->row.cancel_asked && !job_is_done(&run->row)) {
+        ending->state = JOB_CANCELLED;
+        job_move(&run->row, JOB_CANCELLED, NULL, ending->now_ms);
+        if (progress_row_work(db, run, err) < 0)
+            return -1;
+    }
     if (ending->report && store_report_put(db, run->row.id, ending->report, err) < 0)
         return -1;
     if (ending->hold && store_instance_hold(db, run->row.instance, ending->hold, err) < 0)

@@ -409,14 +409,17 @@ static int cancel_work(struct db *db, void *arg, struct err *err)
     return rc;
 }
 
-static void keeps_a_cancel_that_others_stored_meanwhile(void **state)
+static void heeds_a_cancel_that_others_stored_meanwhile(void **state)
 {
     struct jobs_place *place = place_of(state);
     struct run *run = start(place);
     jobs_place_write(place, cancel_work, run->row.id);
     settle_with(run, ERR_UNREACHABLE, 0);
+    jobs_place_expect_state(place, run->row.id, "cancelled", NULL);
     struct job_row row = jobs_place_get_job(place, run->row.id);
     assert_true(row.cancel_asked);
+    assert_int_not_equal(row.finished_at, 0);
+    expect_events(place, 1, 0, 1);
     job_row_fini(&row);
     run_free(run);
 }
@@ -437,7 +440,7 @@ int main(void)
         JOBS_TEST(keeps_what_was_measured_when_it_is_cancelled),
         JOBS_TEST(tells_what_could_not_be_cleaned_up),
         JOBS_TEST(says_that_clean_up_is_pending_where_the_instance_is_away),
-        JOBS_TEST(keeps_a_cancel_that_others_stored_meanwhile),
+        JOBS_TEST(heeds_a_cancel_that_others_stored_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
