@@ -14,7 +14,8 @@
 
 #define RETRY_FIRST_MS 5000 /* api.md §2: 5 s up to 5 min apart */
 #define RETRY_LONGEST_MS 300000
-#define STORE_TRIES 60
+#define STORE_PAUSE_MS 1000 /* after the first write that failed; doubled up to the longest */
+#define STORE_PAUSE_LONGEST_MS 60000
 
 /* What is about to be stored. */
 struct ending {
@@ -146,21 +147,22 @@ static int ending_work(struct db *db, void *arg, struct err *err)
     return write_events(db, ending, err);
 }
 
-/* A store that fails for a moment must not turn a finished job into an unfinished one. */
+/* A store that fails, say for a full disk, must not turn a finished job into an unfinished one:
+ * as long as it is stored as running nothing else measures on its instance, so the worker may as
+ * well wait until somebody has made room. */
 static void store_ending(struct ending *ending)
 {
     struct run *run = ending->run;
     struct err err = {0};
-    for (int i = 0; i < STORE_TRIES; i++) {
-        if (store_write(run->parts->store, ending_work, ending, &err) == 0) {
-            run->settled = true;
-            log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
-            return;
-        }
+    int64_t pause_ms = STORE_PAUSE_MS;
+    while (store_write(run->parts->store, ending_work, ending, &err) < 0) {
         log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s", log_quote(err.msg));
-        if (run_rest(run, 1000))
+        if (run_rest(run, pause_ms))
             return; /* taken up at the next start */
+        pause_ms = pause_ms < STORE_PAUSE_LONGEST_MS / 2 ? 2 * pause_ms : STORE_PAUSE_LONGEST_MS;
     }
+    run->settled = true;
+    log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
 }
 
 static void set_error(struct run *run, const struct err *err, const char *step)
