@@ -320,6 +320,14 @@ static void settle_stopped(struct run *run, enum run_stop why, const struct err 
     }
 }
 
+/* What may do in a moment: the network, a server that starts, stops or upgrades (it then refuses
+ * logins by number), a deadlock. */
+static bool is_passing(const struct err *err)
+{
+    return err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT ||
+           (err->code == ERR_SQL && message_is_passing(err->detail));
+}
+
 void ending_settle(struct run *run, int rc, struct err *err)
 {
     (void)run_keep_undisturbed(run, true); /* nothing measures any more */
@@ -338,7 +346,7 @@ void ending_settle(struct run *run, int rc, struct err *err)
         struct err stopped = {0};
         (void)(run_go_on(run, &stopped) < 0);
         settle_stopped(run, why, &stopped);
-    } else if (err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT) {
+    } else if (is_passing(err)) {
         wait_for_instance(run, err);
     } else if (err->code == ERR_SQL && message_is_refusal(err->detail)) {
         end_early(run, JOB_FAILED, err, err->msg);

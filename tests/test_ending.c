@@ -74,10 +74,13 @@ static bool is_held(struct jobs_place *place)
     return held;
 }
 
-static void waits_and_tries_again_where_the_network_failed(void **state)
+static void waits_and_tries_again_where_that_may_help(void **state)
 {
-    static const enum err_code codes[] = {ERR_UNREACHABLE, ERR_TIMEOUT};
-    for (size_t i = 0; i < JSON_COUNT(codes); i++) {
+    static const struct {
+        enum err_code code;
+        int number;
+    } cases[] = {{ERR_UNREACHABLE, 0}, {ERR_TIMEOUT, 0}, {ERR_SQL, 18401}, {ERR_SQL, 6005}};
+    for (size_t i = 0; i < JSON_COUNT(cases); i++) {
         if (i > 0) {
             (void)jobs_place_tear_down(state);
             (void)jobs_place_set_up(state);
@@ -85,7 +88,7 @@ static void waits_and_tries_again_where_the_network_failed(void **state)
         struct jobs_place *place = place_of(state);
         struct run *run = start(place);
         int64_t before = clock_wall_ms();
-        settle_with(run, codes[i], 0);
+        settle_with(run, cases[i].code, cases[i].number);
         struct job_row row = jobs_place_get_job(place, run->row.id);
         assert_string_equal(row.state, "waiting");
         assert_string_equal(row.state_reason, "unreachable");
@@ -427,7 +430,7 @@ static void heeds_a_cancel_that_others_stored_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        JOBS_TEST(waits_and_tries_again_where_the_network_failed),
+        JOBS_TEST(waits_and_tries_again_where_that_may_help),
         JOBS_TEST(doubles_the_distance_up_to_five_minutes),
         JOBS_TEST(fails_when_an_instance_stays_away_too_long),
         JOBS_TEST(begins_to_count_anew_when_a_try_was_kept_back),
