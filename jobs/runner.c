@@ -26,6 +26,20 @@ static int make_plan(struct run *run, struct err *err)
     return progress_store_plan(run, err);
 }
 
+/* The instance may have changed since the submit: other folders, smaller limits. What holds is what
+ * it allows when something is about to be done to it. */
+static int check_again(const struct run *run, struct err *err)
+{
+    int rc = 0;
+    struct json_faults faults = {0};
+    run->definition.kind->check(&run->definition, &run->instance, &faults);
+    if (faults.count > 0)
+        rc = err_set(err, ERR_REFUSED, 0, "the instance does not allow this any more: %s %s",
+                     faults.items[0].pointer, faults.items[0].detail);
+    json_faults_fini(&faults);
+    return rc;
+}
+
 static int prepare(struct run *run, struct err *err)
 {
     const struct job_kind *kind = run->definition.kind;
@@ -36,7 +50,8 @@ static int prepare(struct run *run, struct err *err)
     bool planned = run->plan.arm_count > 0;
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
         return -1;
-    if (journal_undo(run, err) < 0 || (!planned && make_plan(run, err) < 0))
+    if (journal_undo(run, err) < 0 || check_again(run, err) < 0 ||
+        (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
     int64_t seq;

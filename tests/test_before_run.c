@@ -1,4 +1,5 @@
-/* What an earlier run left on a SQL Server: found and removed by a later one. */
+/* Before a run measures: what an earlier one left on the server is removed, and what the instance
+ * allows is looked at again. */
 #include "jobs/runner.h"
 #include "jobs/scheduler.h"
 #include "server/clock.h"
@@ -39,8 +40,10 @@ static int tear_down(void **state)
 static char *put_job(struct jobs_place *place)
 {
     static const char *const changes[] = {
-        "/parameters", "{'database':'Sales','buffercount':[50]}",
-        "/design",     "{'repetitions':2,'warmups':0,'seed':1}",
+        "/parameters",
+        "{'database':'Sales','buffercount':[50],'targets':[{'name':'d','paths':['/backup']}]}",
+        "/design",
+        "{'repetitions':2,'warmups':0,'seed':1}",
         NULL,
     };
     struct job_row row = jobs_place_job("a", changes);
@@ -108,10 +111,35 @@ static void deletes_a_file_of_before_there_was_a_plan(void **state)
     free(id);
 }
 
+static void refuses_what_the_instance_does_not_allow_any_more(void **state)
+{
+    static const char *const narrower[][3] = {
+        {"/allow/paths", "['/elsewhere']", NULL},
+        {"/limits/buffer_memory_mib", "10", NULL},
+    };
+    for (size_t i = 0; i < JSON_COUNT(narrower); i++) {
+        if (i > 0) {
+            (void)tear_down(state);
+            (void)set_up(state);
+        }
+        struct jobs_place *place = place_of(state);
+        jobs_place_put_instance(place, "a", NULL);
+        char *id = put_job(place);
+        leave_file(place, id);
+        jobs_place_put_instance(place, "a", narrower[i]);
+        carry(place, id);
+        jobs_place_expect_state(place, id, "failed", NULL);
+        assert_int_equal(fake_backups(), 0);
+        assert_int_equal(fake_files(), 0); /* what was there before is removed all the same */
+        free(id);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLEAN_TEST(deletes_a_file_of_before_there_was_a_plan),
+        CLEAN_TEST(refuses_what_the_instance_does_not_allow_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
