@@ -50,8 +50,8 @@ static int prepare(struct run *run, struct err *err)
     bool planned = run->plan.arm_count > 0;
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
         return -1;
-    if (journal_undo(run, err) < 0 || check_again(run, err) < 0 ||
-        (!planned && make_plan(run, err) < 0))
+    if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
+        check_again(run, err) < 0 || (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
     int64_t seq;

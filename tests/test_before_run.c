@@ -35,7 +35,7 @@ static int tear_down(void **state)
     return rc;
 }
 
-#define CLEAN_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define BEFORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static char *put_job(struct jobs_place *place)
 {
@@ -111,6 +111,25 @@ static void deletes_a_file_of_before_there_was_a_plan(void **state)
     free(id);
 }
 
+static void removes_what_an_ended_job_could_not(void **state)
+{
+    struct jobs_place *place = place_of(state);
+    jobs_place_put_instance(place, "a", NULL);
+    struct job_row row = jobs_place_job("a", NULL);
+    mem_replace(&row.state, "cancelled");
+    mem_replace(&row.cleanup, "pending");
+    char *ended = jobs_place_put_job(place, &row);
+    leave_file(place, ended);
+    char *id = put_job(place);
+    carry(place, id);
+    assert_int_equal(fake_files(), 0);
+    expect_cleanup(place, ended, "done");
+    jobs_place_expect_state(place, ended, "cancelled", NULL);
+    jobs_place_expect_state(place, id, "succeeded", NULL);
+    free(ended);
+    free(id);
+}
+
 static void refuses_what_the_instance_does_not_allow_any_more(void **state)
 {
     static const char *const narrower[][3] = {
@@ -138,8 +157,9 @@ static void refuses_what_the_instance_does_not_allow_any_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLEAN_TEST(deletes_a_file_of_before_there_was_a_plan),
-        CLEAN_TEST(refuses_what_the_instance_does_not_allow_any_more),
+        BEFORE_TEST(deletes_a_file_of_before_there_was_a_plan),
+        BEFORE_TEST(removes_what_an_ended_job_could_not),
+        BEFORE_TEST(refuses_what_the_instance_does_not_allow_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
