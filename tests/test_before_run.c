@@ -1,5 +1,5 @@
-/* Before a run measures: what an earlier one left on the server is removed, and what the instance
- * allows is looked at again. */
+/* Before a run measures: what an earlier one left on the server is removed, what the instance
+ * allows is looked at again, and what seems to bring the server down is not tried again. */
 #include "jobs/runner.h"
 #include "jobs/scheduler.h"
 #include "server/clock.h"
@@ -54,7 +54,7 @@ static void carry(struct jobs_place *place, const char *id)
 {
     struct err err = {0};
     struct run *run = NULL;
-    struct claim claim = {.now_ms = clock_wall_ms()};
+    struct claim claim = {.now_ms = clock_wall_ms() + 3600000}; /* however long it would wait */
     jobs_place_write(place, scheduler_claim_work, &claim);
     assert_true(claim.found);
     assert_string_equal(claim.row.id, id);
@@ -154,11 +154,45 @@ static void refuses_what_the_instance_does_not_allow_any_more(void **state)
     }
 }
 
+struct lossy {
+    const char *words; /* in the BACKUPs in which the connection breaks */
+    int count;         /* of them */
+};
+
+static enum fake_outcome lose(void *ctx, int n, const char *statement)
+{
+    struct lossy *lossy = ctx;
+    (void)n;
+    if (!strstr(statement, lossy->words))
+        return FAKE_OK;
+    lossy->count++;
+    return FAKE_BREAK;
+}
+
+static void leaves_out_what_lost_the_connection_twice(void **state)
+{
+    struct jobs_place *place = place_of(state);
+    struct lossy lossy = {.words = "BUFFERCOUNT"};
+    fake_set_on_backup(lose, &lossy);
+    jobs_place_put_instance(place, "a", NULL);
+    char *id = put_job(place);
+    carry(place, id);
+    jobs_place_expect_state(place, id, "waiting", "unreachable");
+    carry(place, id);
+    jobs_place_expect_state(place, id, "waiting", "unreachable");
+    carry(place, id);
+    jobs_place_expect_state(place, id, "succeeded", NULL);
+    assert_int_equal(lossy.count, 2);
+    assert_int_equal(fake_files(), 0);
+    free(id);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BEFORE_TEST(deletes_a_file_of_before_there_was_a_plan),
         BEFORE_TEST(removes_what_an_ended_job_could_not),
+        BEFORE_TEST(leaves_out_what_lost_the_connection_twice),
         BEFORE_TEST(refuses_what_the_instance_does_not_allow_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
