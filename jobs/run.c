@@ -324,6 +324,10 @@ void run_warn(struct run *run, const char *format, ...)
 
 void run_add_trial(struct run *run, struct trial *trial)
 {
+    int64_t read = trial->bytes > 0 ? trial->bytes : 0;
+    run->bytes_read += read;
+    /* without the right to read msdb the size is unknown: as much as was read, at most */
+    run->bytes_written += trial->file_bytes >= 0 ? trial->file_bytes : read;
     run->trials =
         mem_grow(run->trials, &run->trial_capacity, run->trial_count + 1, sizeof *run->trials);
     run->trials[run->trial_count++] = *trial;
