@@ -34,9 +34,10 @@ bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJS
     const cJSON *target = name ? find_target(name, targets, extra) : NULL;
     if (!target)
         return false;
+    int64_t paths = cJSON_GetArraySize(json_member(target, "paths")); /* one stripe each */
     *out = (struct backup_settings){
         .database = member_text(settings, "database"),
-        .files = (int)member_int(settings, "files", member_int(target, "files", 1)),
+        .files = (int)member_int(settings, "files", member_int(target, "files", paths)),
         .buffercount = member_int(settings, "buffercount", 0),
         .maxtransfersize = member_int(settings, "maxtransfersize", 0),
         .blocksize = member_int(settings, "blocksize", 0),

@@ -23,7 +23,7 @@ struct worker {
     pthread_t thread;
     bool started;
     struct wait wake;
-    /* all guarded by pool->lock; row and closes_at until the worker has taken them */
+    /* all guarded by pool->lock */
     bool busy;  /* from pool_give until the job is settled */
     bool given; /* row and closes_at wait to be taken */
     struct job_row row;
