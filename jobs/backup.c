@@ -235,11 +235,8 @@ int backup_trial(struct run *run, const struct backup_settings *settings, struct
         rc = reserve_files(run, settings, paths, err);
     if (rc == 0)
         rc = execute(run, buf_text(&statement), trial, err);
-    if (rc == 0 && trial->status != TRIAL_FAILED) {
-        run->bytes_read += trial->bytes > 0 ? trial->bytes : 0;
+    if (rc == 0 && trial->status != TRIAL_FAILED)
         trial->file_bytes = backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);
-        run->bytes_written += trial->file_bytes > 0 ? trial->file_bytes : 0;
-    }
     free(seq);
     backup_paths_free(paths, settings->files);
     buf_fini(&statement);

@@ -4,6 +4,7 @@
 #include "server/log.h"
 #include "server/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,10 +109,10 @@ out:
     return -1;
 }
 
-void jobs_drain(struct jobs *jobs)
+bool jobs_drain(struct jobs *jobs)
 {
     if (!jobs)
-        return;
+        return true;
     lock_take(&jobs->lock);
     jobs->ending = true;
     wait_wake_all(&jobs->wake);
@@ -119,14 +120,15 @@ void jobs_drain(struct jobs *jobs)
     if (jobs->clock_started)
         (void)pthread_join(jobs->clock, NULL);
     jobs->clock_started = false;
-    pool_drain(jobs->pool);
+    return pool_drain(jobs->pool);
 }
 
 void jobs_stop(struct jobs *jobs)
 {
     if (!jobs)
         return;
-    jobs_drain(jobs);
+    bool ended = jobs_drain(jobs);
+    assert(ended);
     pool_stop(jobs->pool);
     notify_stop(jobs->notify);
     watchers_free(jobs->watchers);

@@ -15,6 +15,11 @@ MUST_CHECK int journal_files(struct run *run, const char *const *paths, size_t c
  * intents stay open. */
 MUST_CHECK int journal_undo(struct run *run, struct err *err);
 
+/* The same for what other jobs of the instance left open: they ended, or wait, and could not reach
+ * it any more. Those that have ended then say so in their `cleanup`. The run must be connected;
+ * does nothing for one that is not alone on its instance. */
+MUST_CHECK int journal_undo_others(struct run *run, struct err *err);
+
 /* The job's `cleanup` from its intents: none, pending, done, failed. And left_behind: an array of
  * {"action", "object", "detail"}, which the caller frees; out_left may be NULL. */
 MUST_CHECK int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left,

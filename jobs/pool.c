@@ -6,12 +6,17 @@
 #include "server/log.h"
 #include "server/mem.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define STOP_REPEAT_NS 500000000
+
+/* Less than the 90 s after which systemd kills, more than a server that falls silent can take: a
+ * batch is given up 60 s after its cancel, a query after twice 30, and then a login after 15. */
+#define DRAIN_NS (80 * INT64_C(1000000000))
 
 struct worker {
     struct pool *pool;
@@ -214,10 +219,12 @@ static bool wait_for_workers(struct pool *pool)
     return ended;
 }
 
-void pool_drain(struct pool *pool)
+bool pool_drain(struct pool *pool)
 {
+    int64_t until = clock_mono_ns() + DRAIN_NS;
+    bool ended = false;
     if (!pool)
-        return;
+        return true;
     lock_take(&pool->lock);
     pool->ending = true;
     for (int i = 0; i < pool->count; i++)
@@ -225,20 +232,23 @@ void pool_drain(struct pool *pool)
     lock_drop(&pool->lock);
     do {
         stop_all(pool, RUN_SHUTDOWN);
-    } while (!wait_for_workers(pool));
-    for (int i = 0; i < pool->count; i++) {
+        ended = wait_for_workers(pool);
+    } while (!ended && clock_mono_ns() < until);
+    for (int i = 0; i < pool->count && ended; i++) {
         struct worker *worker = &pool->workers[i];
         if (worker->started)
             (void)pthread_join(worker->thread, NULL);
         worker->started = false;
     }
+    return ended;
 }
 
 void pool_stop(struct pool *pool)
 {
     if (!pool)
         return;
-    pool_drain(pool);
+    bool ended = pool_drain(pool);
+    assert(ended);
     for (int i = 0; i < pool->count; i++) {
         job_row_fini(&pool->workers[i].row);
         wait_fini(&pool->workers[i].wake);

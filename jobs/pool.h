@@ -13,11 +13,12 @@ typedef void pool_on_free(void *ctx, const char *id, bool ended);
 MUST_CHECK int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_free,
                           void *ctx, struct pool **out, struct err *err);
 
-/* Asks every run to stop for the shutdown and joins the workers; the pool may still be asked.
- * Accepts NULL. */
-void pool_drain(struct pool *pool);
+/* Asks every run to stop for the shutdown and joins the workers; the pool may still be asked. False
+ * when a worker did not end within 80 s: its server answers nothing, not even a cancel. Then
+ * nothing may be freed that a worker uses. Accepts NULL. */
+bool pool_drain(struct pool *pool);
 
-/* Drains, then frees. Accepts NULL. */
+/* Drains, which must not fail, then frees. Accepts NULL. */
 void pool_stop(struct pool *pool);
 
 /* How many workers are free, and how many are busy. */

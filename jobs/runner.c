@@ -14,18 +14,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSING_PAUSE_MS 1000 /* after a deadlock or lock time-out, before the repeat */
+#define PASSING_PAUSE_MS 1000  /* after a deadlock or lock time-out, before the repeat */
+#define LOST_STEP "connection" /* of a trial's error: the connection was lost in it */
 
 /* --- preparing ----------------------------------------------------------------------------- */
 
 static int make_plan(struct run *run, struct err *err)
 {
-    if (run_read_facts(run, err) < 0)
-        return -1;
     if (run->definition.kind->plan(run, err) < 0)
         return -1;
     run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
     return progress_store_plan(run, err);
+}
+
+/* The instance may have changed since the submit: other folders, smaller limits. What holds is what
+ * it allows when something is about to be done to it. */
+static int check_again(const struct run *run, struct err *err)
+{
+    int rc = 0;
+    struct json_faults faults = {0};
+    run->definition.kind->check(&run->definition, &run->instance, &faults);
+    if (faults.count > 0)
+        rc = err_set(err, ERR_REFUSED, 0, "the instance does not allow this any more: %s %s",
+                     faults.items[0].pointer, faults.items[0].detail);
+    json_faults_fini(&faults);
+    return rc;
 }
 
 static int prepare(struct run *run, struct err *err)
@@ -33,9 +46,13 @@ static int prepare(struct run *run, struct err *err)
     const struct job_kind *kind = run->definition.kind;
     /* What is stored first: where the instance is not reached the job still knows its trials. */
     if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 || run_connect(run, err) < 0 ||
-        progress_phase(run, "preparing", err) < 0 || journal_undo(run, err) < 0)
+        progress_phase(run, "preparing", err) < 0)
         return -1;
-    if (run->plan.arm_count == 0 && make_plan(run, err) < 0)
+    bool planned = run->plan.arm_count > 0;
+    if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
+        return -1;
+    if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
+        check_again(run, err) < 0 || (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
     int64_t seq;
@@ -55,15 +72,33 @@ static bool settles(const struct trial *trial)
     return trial->status == TRIAL_OK || trial->status == TRIAL_FAILED;
 }
 
+static bool was_lost(const struct trial *trial)
+{
+    return trial->error_step && strcmp(trial->error_step, LOST_STEP) == 0;
+}
+
+/* A connection that is lost in a trial says nothing about its arm: the network, a restart. Lost
+ * twice in the same arm, the arm may be what brings the server down, and is not tried again. */
+static void judge_loss(const struct run *run, struct trial *trial, const struct err *err)
+{
+    trial->status = TRIAL_CONTAMINATED;
+    for (size_t i = 0; i < run->trial_count; i++)
+        if (run->trials[i].arm == trial->arm && was_lost(&run->trials[i]))
+            trial->status = TRIAL_FAILED;
+    mem_replace(&trial->error_text, err->msg);
+    mem_replace(&trial->error_step, LOST_STEP);
+}
+
 /* A failed arm's further trials are left out, and so is everything that needs as much memory as
- * what ran out. */
+ * what ran out, or as what was running when the connection was lost again. */
 static void learn_from(struct run *run, const struct trial *trial)
 {
     if (trial->status != TRIAL_FAILED)
         return;
     run->dropped[trial->arm] = true;
     double memory = run->plan.arms[trial->arm].buffer_memory_mib;
-    if (message_is_memory((int)trial->error_number) && memory < run->failed_memory)
+    bool heavy = message_is_memory((int)trial->error_number) || was_lost(trial);
+    if (heavy && memory < run->failed_memory)
         run->failed_memory = memory;
 }
 
@@ -145,20 +180,25 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 {
     struct trial trial = trial_new(run->next_seq++, step->block, step->arm, step->warmup);
     struct err undo_err = {0};
+    struct err store_err = {0};
     run_set_current(run, step->arm);
     int rc = run->definition.kind->trial(run, step, &trial, err);
-    bool tells =
-        trial.started_at != 0 && (rc == 0 || err->code == ERR_SQL || err->code == ERR_CANCELLED);
+    bool lost =
+        rc < 0 && err->code == ERR_UNREACHABLE && (enum run_stop)atomic_load(&run->stop) == RUN_GO;
+    bool tells = trial.started_at != 0 &&
+                 (rc == 0 || lost || err->code == ERR_SQL || err->code == ERR_CANCELLED);
+    if (lost)
+        judge_loss(run, &trial, err);
     *out_status = trial.status;
     if (rc == 0 && trial.status == TRIAL_FAILED)
         learn_from(run, &trial);
-    int stored = tells ? progress_store_trial(run, &trial, err) : 0;
+    int stored = tells ? progress_store_trial(run, &trial, &store_err) : 0;
     trial_fini(&trial);
     run_set_current(run, -1);
     if (rc < 0)
-        return -1; /* the ending cleans up */
+        return -1; /* the ending cleans up; what stopped the trial weighs more than its record */
     if (stored < 0)
-        return -1;
+        return *err = store_err, -1;
     return journal_undo(run, &undo_err) < 0 ? (*err = undo_err, -1) : 0;
 }
 
