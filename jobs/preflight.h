@@ -12,9 +12,10 @@ MUST_CHECK int preflight_database(struct run *run, const char *database, struct 
 MUST_CHECK int preflight_space(struct run *run, const struct backup_settings *settings,
                                int64_t trials, struct err *err);
 
-/* Tries on one small file in a folder whether the server deletes our files; sets
- * run->plan.deletes. Fails only when the run cannot go on. */
-MUST_CHECK int preflight_deletion(struct run *run, const char *folder, struct err *err);
+/* Tries on one small file in a folder whether the server deletes our files there. Fails only when
+ * the run cannot go on. */
+MUST_CHECK int preflight_deletion(struct run *run, const char *folder, bool *out_deletes,
+                                  struct err *err);
 
 /* The plan's steps against limits.read_mib and written_mib, when the size is known. */
 MUST_CHECK int preflight_budget(struct run *run, int64_t reading_trials, int64_t writing_trials,

@@ -48,12 +48,17 @@ static int check_target(struct run *run, const cJSON *target, int64_t trials, st
     cJSON *list = cJSON_CreateArray();
     cJSON_AddItemToArray(list, cJSON_Duplicate(target, true));
     int rc = 0;
+    bool deletes = true; /* one folder that does not is enough to need room for all files */
     if (!backup_settings_read(probe, list, NULL, &settings))
         rc = err_set(err, ERR_STORE, 0, "a target of the stored definition cannot be read");
-    for (size_t i = 0; rc == 0 && i < settings.folder_count && !backup_is_nul(&settings); i++)
-        rc = preflight_deletion(run, settings.folders[i], err);
+    for (size_t i = 0; rc == 0 && i < settings.folder_count && !backup_is_nul(&settings); i++) {
+        bool here = false;
+        rc = preflight_deletion(run, settings.folders[i], &here, err);
+        deletes &= here;
+    }
+    run->plan.deletes &= deletes;
     if (rc == 0)
-        rc = preflight_space(run, &settings, run->plan.deletes ? 1 : trials, err);
+        rc = preflight_space(run, &settings, deletes ? 1 : trials, err);
     cJSON_Delete(list);
     cJSON_Delete(probe);
     return rc;
@@ -92,6 +97,7 @@ static int plan_sweep(struct run *run, struct err *err)
     int64_t reading = (int64_t)(run->plan.step_count + run->plan.reserved);
     if (preflight_budget(run, reading, writing, err) < 0)
         return -1;
+    run->plan.deletes = true; /* until a folder says otherwise */
     const cJSON *target;
     cJSON_ArrayForEach(target,
                        sweep.targets) if (check_target(run, target, writing, err) < 0) return -1;
