@@ -97,7 +97,6 @@ int progress_store_plan(struct run *run, struct err *err)
     free(run->row.plan);
     run->row.plan = json_print(tree);
     cJSON_Delete(tree);
-    run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
     return save_row(run, err);
 }
 

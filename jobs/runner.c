@@ -24,6 +24,7 @@ static int make_plan(struct run *run, struct err *err)
         return -1;
     if (run->definition.kind->plan(run, err) < 0)
         return -1;
+    run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
     return progress_store_plan(run, err);
 }
 
@@ -166,6 +167,15 @@ static int64_t planned_trials(const struct run *run, const bool *settled)
     return count;
 }
 
+/* The plan as it is now, without what arms that failed leave out. */
+static int store_plan(struct run *run, struct err *err)
+{
+    bool *settled = settled_steps(run);
+    run->row.trials_planned = planned_trials(run, settled);
+    free(settled);
+    return progress_store_plan(run, err);
+}
+
 static int run_steps(struct run *run, struct err *err)
 {
     bool *settled = settled_steps(run);
@@ -195,7 +205,7 @@ static int run_all(struct run *run, struct err *err)
         analysis_make(&bundle, &analysis);
         added = kind->extend ? kind->extend(run, &bundle, &analysis, err) : 0;
         analysis_fini(&analysis);
-        if (added < 0 || progress_store_plan(run, err) < 0)
+        if (added < 0 || store_plan(run, err) < 0)
             return -1;
     } while (added > 0);
     return 0;
