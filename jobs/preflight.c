@@ -166,6 +166,8 @@ int preflight_deletion(struct run *run, const char *folder, bool *out_deletes, s
         *out_deletes = true;
     else if (rc == 0)
         run_warn(run, "the server does not delete our files: %s", why.msg);
+    if (rc == 0 && mssql_is_dead(run_session(run))) /* says nothing about deleting: try again */
+        rc = err_set(err, ERR_UNREACHABLE, why.detail, "try to delete a file: %s", why.msg);
     if (rc == 0)
         rc = journal_undo(run, err);
     free(path);
