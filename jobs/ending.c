@@ -308,8 +308,9 @@ void ending_settle(struct run *run, int rc, struct err *err)
         struct err stopped = {0};
         (void)(run_go_on(run, &stopped) < 0);
         settle_stopped(run, why, &stopped);
-    } else if (err->code == ERR_UNREACHABLE) {
-        wait_for_instance(run, err);
+    } else if (err->code == ERR_UNREACHABLE ||
+               (err->code == ERR_SQL && message_is_passing(err->detail))) {
+        wait_for_instance(run, err); /* a deadlock too: the same may do in a moment */
     } else if (err->code == ERR_SQL && message_is_refusal(err->detail)) {
         end_early(run, JOB_FAILED, err, err->msg);
     } else {

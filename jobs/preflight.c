@@ -94,6 +94,9 @@ static int look_at_volume(struct run *run, const char *path, struct need *out, s
 {
     *out = (struct need){.path = path};
     out->free_bytes = files_free_bytes(run, path, &out->volume);
+    if (out->free_bytes < 0 && mssql_is_dead(run_session(run)))
+        return err_set(err, ERR_UNREACHABLE, 0, "the connection was lost while looking at %s",
+                       path);
     if (out->free_bytes < 0 && run->definition.assume_free_mib >= 0)
         out->free_bytes = run->definition.assume_free_mib * MIB;
     if (out->free_bytes < 0)
