@@ -27,6 +27,8 @@
     SWEEP(",'buffercount':[50]" TO_DISK, ",'design':{'repetitions':8,'warmups':1,'seed':5}")
 #define SIDE_BODY SWEEP(",'buffercount':[75]", SHORT)
 
+static const char *daemon_path; /* set by main */
+
 struct child {
     char dir[64];
     pid_t pid;
@@ -64,9 +66,7 @@ static void child_start(struct child *child)
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
     assert_int_equal(posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO), 0);
-    assert_int_equal(
-        posix_spawn(&child->pid, getenv("SWEETSPOT_TEST_DAEMON"), &actions, NULL, argv, environ),
-        0);
+    assert_int_equal(posix_spawn(&child->pid, daemon_path, &actions, NULL, argv, environ), 0);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(out[1]);
     child->port = read_port(out[0]);
@@ -330,7 +330,8 @@ int main(void)
         cmocka_unit_test(a_killed_daemon_loses_and_doubles_nothing),
         cmocka_unit_test(a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later),
     };
-    if (!getenv("SWEETSPOT_TEST_DAEMON"))
+    daemon_path = getenv("SWEETSPOT_TEST_DAEMON");
+    if (!daemon_path)
         return 77; /* skipped: the build names the program */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,10 @@
 
 #include <cmocka.h>
 
+#define NAME_64 "0123456789012345678901234567890123456789012345678901234567890123"
+#define NAME_128 (NAME_64 NAME_64)
+#define NAME_129 (NAME_64 NAME_64 "4")
+
 static char *quoted(const char *name)
 {
     cJSON *text = cJSON_CreateString(name);
@@ -72,18 +76,12 @@ static void every_name_that_sql_server_allows_can_be_swept(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "a]b'c \"d\"",
-        "[x]",
-        "]]",
-        "it''s; DROP DATABASE Sales--",
-        "売上 データ",
-        "Größe",
-        "emoji 🎉📦",
-        "per%cent {job} {seq} $(ESC) %s",
-        " leading",
-        "back\\slash/slash",
-        "0123456789012345678901234567890123456789012345678901234567890123"
-        "0123456789012345678901234567890123456789012345678901234567890123",
+        "a]b'c \"d\"", "[x]",
+        "]]",          "it''s; DROP DATABASE Sales--",
+        "売上 データ", "Größe",
+        "emoji 🎉📦",    "per%cent {job} {seq} $(ESC) %s",
+        " leading",    "back\\slash/slash",
+        NAME_128,
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         sweep_of_named(names[i]);
@@ -93,13 +91,9 @@ static void a_name_that_is_too_long_or_not_clean_is_refused_at_submit(void **sta
 {
     (void)state;
     static const char *const names[] = {
-        "0123456789012345678901234567890123456789012345678901234567890123"
-        "01234567890123456789012345678901234567890123456789012345678901234",
-        "🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉",
-        "a\\nb",
-        "tempdb",
-        "TempDB",
-        "",
+        NAME_129, "🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉🎉",
+        "a\\nb",  "tempdb",
+        "TempDB", "",
     };
     struct harness *house = harness_start(NULL);
     harness_register(house, NULL);
