@@ -171,17 +171,24 @@ static const char *step_of(const struct run *run)
     return run->plan.arm_count == 0 || run->trial_count == 0 ? "preflight" : "trial";
 }
 
+/* Says in the row what is still to be undone; out_left: cJSON array of it, or NULL. */
+static void note_cleanup(struct run *run, cJSON **out_left)
+{
+    struct err err = {0};
+    const char *cleanup = "pending";
+    if (journal_state(run, &cleanup, out_left, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "journal_unreadable", "error=%s", log_quote(err.msg));
+    mem_replace(&run->row.cleanup, cleanup);
+}
+
 /* Removes what is still there and says what could not be; cJSON array or NULL. */
 static cJSON *clean_up(struct run *run)
 {
     struct err err = {0};
-    const char *cleanup = "pending";
     cJSON *left = NULL;
     if (journal_undo(run, &err) < 0)
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
-    if (journal_state(run, &cleanup, &left, &err) < 0)
-        log_event(LOG_LEVEL_ERROR, "journal_unreadable", "error=%s", log_quote(err.msg));
-    mem_replace(&run->row.cleanup, cleanup);
+    note_cleanup(run, &left);
     return left;
 }
 
@@ -239,15 +246,13 @@ static void end_early(struct run *run, enum job_state state, const struct err *e
     finish(run, state, report, left, hold);
 }
 
-static void go_back(struct run *run, enum job_state state, const char *reason, bool unreachable)
+static void go_back(struct run *run, enum job_state state, const char *reason, bool tell)
 {
     struct ending ending = {.run = run,
                             .state = state,
                             .reason = reason,
-                            .unreachable = unreachable,
+                            .unreachable = tell,
                             .now_ms = clock_wall_ms()};
-    cJSON *left = unreachable ? NULL : clean_up(run);
-    cJSON_Delete(left);
     job_move(&run->row, state, reason, ending.now_ms);
     store_ending(&ending);
 }
@@ -268,6 +273,7 @@ static void wait_for_instance(struct run *run, const struct err *err)
         pause *= 2;
     run->row.retry_at = now + (pause < RETRY_LONGEST_MS ? pause : RETRY_LONGEST_MS);
     set_error(run, err, step_of(run));
+    note_cleanup(run, NULL); /* no further try to connect; the next one undoes first */
     go_back(run, JOB_WAITING, "unreachable", run->row.attempts++ == 0);
 }
 
@@ -281,9 +287,11 @@ static void settle_stopped(struct run *run, enum run_stop why, const struct err 
         end_early(run, JOB_TIMED_OUT, err, NULL);
         break;
     case RUN_WINDOW:
+        cJSON_Delete(clean_up(run));
         go_back(run, JOB_WAITING, "window", false);
         break;
     case RUN_SHUTDOWN:
+        cJSON_Delete(clean_up(run));
         go_back(run, JOB_QUEUED, NULL, false);
         break;
     case RUN_GO:

@@ -38,7 +38,7 @@ struct child {
 /* Reads "sweetspotd ready on http://127.0.0.1:PORT". */
 static int read_port(int fd)
 {
-    char line[200];
+    char line[200] = "";
     size_t length = 0;
     struct pollfd polls = {.fd = fd, .events = POLLIN};
     while (length < sizeof line - 1 && !memchr(line, '\n', length)) {

@@ -102,6 +102,30 @@ static void a_lost_connection_is_taken_up_again_and_each_trial_counts_once(void 
     harness_stop(house);
 }
 
+static void a_job_cancelled_while_it_waits_says_that_its_file_is_still_there(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    struct place place;
+    place_start(house, &place, 1,
+                "{'do':'drop_at_percent','match':'BACKUP DATABASE [Sales]','nth':2}");
+    cJSON *job = harness_wait_state(house, place.id, "waiting", "unreachable");
+    assert_string_equal(text_at(job, "cleanup"), "pending");
+    cJSON_Delete(job);
+    char *target = mem_format("/v1/jobs/%s/cancel", place.id);
+    cJSON_Delete(harness_call(house, "POST", target, NULL, 202));
+    job = harness_wait(house, place.id);
+    assert_string_equal(text_at(job, "state"), "cancelled");
+    assert_string_equal(text_at(job, "cleanup"), "pending");
+    assert_int_equal(sweep_files_left(place.sim), 1);
+    /* so the instance cannot be forgotten */
+    cJSON_Delete(harness_call(house, "DELETE", "/v1/instances/sql1", NULL, 409));
+    cJSON_Delete(job);
+    free(target);
+    place_stop(&place);
+    harness_stop(house);
+}
+
 static void errors_that_pass_are_repeated_and_counted_once(void **state)
 {
     (void)state;
@@ -301,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_connection_is_taken_up_again_and_each_trial_counts_once),
+        cmocka_unit_test(a_job_cancelled_while_it_waits_says_that_its_file_is_still_there),
         cmocka_unit_test(errors_that_pass_are_repeated_and_counted_once),
         cmocka_unit_test(an_error_after_the_pages_fails_the_trial),
         cmocka_unit_test(every_arm_failing_fails_the_job_with_the_first_error),
