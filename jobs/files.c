@@ -1,5 +1,6 @@
 #include "jobs/files.h"
 #include "jobs/measure/tsql.h"
+#include "server/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,8 @@ static size_t covers(const char *mount, const char *path)
     return whole ? length : 0;
 }
 
-static int64_t free_by(const struct mssql_rows *rows, const char *path)
+/* out_mount is borrowed from rows. */
+static int64_t free_by(const struct mssql_rows *rows, const char *path, const char **out_mount)
 {
     size_t best = 0;
     int64_t bytes = -1;
@@ -104,6 +106,7 @@ static int64_t free_by(const struct mssql_rows *rows, const char *path)
         if (length > best) {
             best = length;
             bytes = mssql_int(rows, i, 1, -1);
+            *out_mount = mount;
         }
     }
     return bytes;
@@ -129,18 +132,26 @@ static int64_t free_by_fixed_drives(struct run *run, const char *path)
     return bytes;
 }
 
-int64_t files_free_bytes(struct run *run, const char *path)
+int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
 {
     int64_t bytes = -1;
+    char *volume = NULL;
     for (size_t i = 0; i < JSON_COUNT(space_queries) && bytes < 0; i++) {
         struct mssql_rows *rows = NULL;
+        const char *mount = NULL;
         struct err ignored; /* absent on this version or not permitted: ask the next one */
         if (mssql_query(run_session(run), space_queries[i], NULL, 0, &rows, &ignored) == 0)
-            bytes = free_by(rows, path);
+            bytes = free_by(rows, path, &mount);
+        if (bytes >= 0)
+            volume = mem_copy(mount);
         mssql_rows_free(rows);
-        if (i == 0 && bytes < 0)
-            bytes = free_by_fixed_drives(run, path);
+        if (i == 0 && bytes < 0 && (bytes = free_by_fixed_drives(run, path)) >= 0)
+            volume = mem_format("%c:", path[0] & ~0x20); /* D and d are one drive */
     }
+    if (out_volume && volume)
+        *out_volume = volume;
+    else
+        free(volume);
     return bytes;
 }
 

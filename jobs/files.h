@@ -11,8 +11,9 @@ int files_exists(struct run *run, const char *path, struct err *err);
  * report success and delete nothing). */
 MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
 
-/* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does. */
-int64_t files_free_bytes(struct run *run, const char *path);
+/* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does.
+ * out_volume: its mount point or drive (heap), untouched when it is not known; may be NULL. */
+int64_t files_free_bytes(struct run *run, const char *path, char **out_volume);
 
 /* Writes a small backup of a system database to path (named by us, journaled by the caller), so
  * that deleting can be tried before anything big is written. */

@@ -21,7 +21,11 @@
 
 static int make_plan(struct run *run, struct err *err)
 {
-    if (run->definition.kind->plan(run, err) < 0)
+    int rc = run->definition.kind->plan(run, err);
+    if (mssql_is_dead(run_session(run)) && (rc == 0 || err->code != ERR_UNREACHABLE))
+        return err_set(err, ERR_UNREACHABLE, 0, /* what was not answered is not absent */
+                       "the connection to SQL Server was lost while the job was prepared");
+    if (rc < 0)
         return -1;
     run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
     return progress_store_plan(run, err);
@@ -206,15 +210,17 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 static int run_step(struct run *run, const struct design_step *step, struct err *err)
 {
     enum trial_status status = TRIAL_OK;
-    do {
+    for (;;) {
         if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
             run_trial(run, step, &status, err) < 0)
             return -1;
         if (status != TRIAL_CONTAMINATED)
             return 0;
+        if (repeats_of(run, step->arm) > run->definition.design.max_repetitions)
+            break;
         if (run_pause(run, PASSING_PAUSE_MS, err) < 0)
             return -1;
-    } while (repeats_of(run, step->arm) <= run->definition.design.max_repetitions);
+    }
     run_warn(run,
              "%s: a contaminated trial was not repeated any more (max_repetitions %" PRId64 ")",
              run->plan.arms[step->arm].label, run->definition.design.max_repetitions);
