@@ -68,10 +68,11 @@ int files_remove(struct run *run, const char *path, struct err *err)
     }
     if (there == 0)
         return 0;
+    enum err_code code = why.code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_REFUSED;
     if (there < 0)
-        return err_set(err, ERR_REFUSED, why.detail, "whether %s was deleted cannot be seen: %s",
-                       path, why.msg);
-    return err_set(err, ERR_REFUSED, why.detail, "%s is still there%s%s", path,
+        return err_set(err, code, why.detail, "whether %s was deleted cannot be seen: %s", path,
+                       why.msg);
+    return err_set(err, code, why.detail, "%s is still there%s%s", path,
                    why.msg[0] ? ": " : ", and the server named no reason", why.msg);
 }
 

@@ -8,7 +8,7 @@ int files_exists(struct run *run, const char *path, struct err *err);
 
 /* Deletes one of our files and looks whether it is gone: 0 also when it was not there. ERR_REFUSED
  * when the name is not ours, or when it is still there after every procedure we know (they can
- * report success and delete nothing). */
+ * report success and delete nothing). ERR_TIMEOUT: the server was too slow to tell; try again. */
 MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
 
 /* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does.

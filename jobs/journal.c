@@ -81,6 +81,10 @@ static int undo_one(struct run *run, const struct intent_row *row, struct err *e
     if (files_remove(run, row->object, &why) < 0) {
         if (why.code == ERR_UNREACHABLE || mssql_is_dead(run_session(run)))
             return err_set(err, ERR_UNREACHABLE, why.detail, "%s", why.msg);
+        if (why.code == ERR_TIMEOUT) { /* a large file or slow storage: it stays open */
+            *err = why;
+            return -1;
+        }
         struct close_work failed = {row->id, "failed", why.msg};
         return store_write(run->parts->store, close_work, &failed, err);
     }

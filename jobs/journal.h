@@ -11,8 +11,8 @@ MUST_CHECK int journal_files(struct run *run, const char *const *paths, size_t c
                              struct err *err);
 
 /* Undoes every open intent of this job over the run's session; what cannot be undone is closed as
- * failed and stays in the report. Fails only when the store or the connection does: then the
- * intents stay open. */
+ * failed and stays in the report. Fails only when the store or the connection does, or the server
+ * is too slow to tell (ERR_TIMEOUT): then the intents stay open. */
 MUST_CHECK int journal_undo(struct run *run, struct err *err);
 
 /* The same for what other jobs of the instance left open: they ended, or wait, and could not reach
