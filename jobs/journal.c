@@ -122,6 +122,11 @@ static int tell_work(struct db *db, void *arg, struct err *err)
     return rc;
 }
 
+int journal_tell(struct run *run, struct err *err)
+{
+    return store_write(run->parts->store, tell_work, run->row.id, err);
+}
+
 int journal_undo_others(struct run *run, struct err *err)
 {
     struct list_work work = {.instance = run->row.instance, .state = "open"};

@@ -20,6 +20,9 @@ MUST_CHECK int journal_undo(struct run *run, struct err *err);
  * does nothing for one that is not alone on its instance. */
 MUST_CHECK int journal_undo_others(struct run *run, struct err *err);
 
+/* For an ended job: stores what its `cleanup` has come to since its end. */
+MUST_CHECK int journal_tell(struct run *run, struct err *err);
+
 /* The job's `cleanup` from its intents: none, pending, done, failed. And left_behind: an array of
  * {"action", "object", "detail"}, which the caller frees; out_left may be NULL. */
 MUST_CHECK int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left,

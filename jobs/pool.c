@@ -99,14 +99,19 @@ static void carry(struct worker *worker, struct job_row *row, int64_t closes_at)
     struct err err = {0};
     struct run *run = NULL;
     int rc = run_new(pool->parts, row, &run, &err);
-    if (rc < 0) {
+    if (rc < 0 && job_is_done(&run->row)) {
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
+    } else if (rc < 0) {
         fail_unreadable(pool, run, &err);
     } else {
         run->closes_at = closes_at;
         publish(worker, run);
         if (run->row.cancel_asked)
             run_stop(run, RUN_CANCEL);
-        runner_execute(run);
+        if (job_is_done(&run->row))
+            runner_clean(run);
+        else
+            runner_execute(run);
         publish(worker, NULL);
     }
     char id[40];
@@ -292,6 +297,16 @@ void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
         break;
     }
     lock_drop(&pool->lock);
+}
+
+bool pool_has(struct pool *pool, const char *id)
+{
+    bool found = false;
+    lock_take(&pool->lock);
+    for (int i = 0; i < pool->count; i++)
+        found |= pool->workers[i].busy && strcmp(pool->workers[i].id, id) == 0;
+    lock_drop(&pool->lock);
+    return found;
 }
 
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why)

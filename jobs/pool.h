@@ -25,9 +25,13 @@ void pool_stop(struct pool *pool);
 int pool_free_count(struct pool *pool);
 int pool_busy_count(struct pool *pool);
 
-/* Hands a claimed job to a free worker; closes_at: when its window closes, 0 never. There must be
- * a free worker (only the clock thread hands out). Takes the row over. */
+/* Hands a claimed job (or an ended one, to be cleaned up) to a free worker; closes_at: when its
+ * window closes, 0 never. There must be a free worker (only the clock thread hands out). Takes the
+ * row over. */
 void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at);
+
+/* True when a worker has the job. */
+bool pool_has(struct pool *pool, const char *id);
 
 /* False when the job was not given to a worker here. */
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why);

@@ -287,3 +287,21 @@ void runner_execute(struct run *run)
     ending_settle(run, rc, &err);
     log_context(NULL, NULL);
 }
+
+void runner_clean(struct run *run)
+{
+    struct err err = {0};
+    log_context("job", run->row.id);
+    int rc = run_connect(run, &err);
+    if (rc == 0)
+        rc = run_read_facts(run, &err); /* they say how files are deleted here */
+    if (rc == 0)
+        rc = journal_undo(run, &err);
+    if (rc == 0)
+        rc = journal_tell(run, &err);
+    if (rc == 0)
+        log_event(LOG_LEVEL_INFO, "cleaned_up", NULL);
+    else
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
+    log_context(NULL, NULL);
+}

@@ -341,6 +341,17 @@ INSERT INTO intent ({intent_columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
 -- Undone, or failed and why.
 UPDATE intent SET state = ?2, detail = ?3 WHERE id = ?1;
 
+-- name: intent_list_leftover
+-- For each instance where nothing runs: the first thing that an ended job has not undone.
+SELECT {intent_columns} FROM intent WHERE intent.id IN (
+    SELECT (SELECT open.id FROM intent AS open JOIN job ON job.id = open.job
+        WHERE open.instance = instance.name AND open.state = 'open' AND job.finished_at > 0
+        ORDER BY open.id LIMIT 1)
+    FROM instance
+    WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.state = 'running' AND job.state <> 'succeeded'
+        AND job.instance = instance.name))
+LIMIT 100;
+
 -- name: intent_list_job
 -- In the order they were made.
 SELECT {intent_columns} FROM intent WHERE job = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY id;
