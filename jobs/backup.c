@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_WITH_COMPRESSION 10 /* SQL Server 2008 */
+
 static const cJSON *find_target(const char *name, const cJSON *targets, const cJSON *extra)
 {
     const cJSON *target;
@@ -224,9 +226,22 @@ static int execute(struct run *run, const char *statement, struct trial *trial, 
     return rc;
 }
 
-int backup_trial(struct run *run, const struct backup_settings *settings, struct trial *trial,
+/* SQL Server 2005 compresses nothing and knows neither word: "off" is what it does anyhow. */
+static struct backup_settings fit_server(const struct backup_settings *settings,
+                                         const struct server_facts *facts)
+{
+    struct backup_settings fit = *settings;
+    if (facts->major > 0 && facts->major < FIRST_WITH_COMPRESSION &&
+        strcmp(fit.compression, "off") == 0)
+        fit.compression = "default";
+    return fit;
+}
+
+int backup_trial(struct run *run, const struct backup_settings *asked, struct trial *trial,
                  struct err *err)
 {
+    struct backup_settings fit = fit_server(asked, &run->plan.facts);
+    const struct backup_settings *settings = &fit;
     struct buf statement = {0};
     char **paths = NULL;
     char *seq = mem_format("%" PRId64, trial->seq);

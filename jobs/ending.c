@@ -348,6 +348,8 @@ void ending_settle(struct run *run, int rc, struct err *err)
         settle_stopped(run, why, &stopped);
     } else if (is_passing(err)) {
         wait_for_instance(run, err);
+    } else if (err->code == ERR_STORE && err->detail != 0) {
+        go_back(run, JOB_QUEUED, NULL, false); /* our own disk: the job goes on when it is back */
     } else if (err->code == ERR_SQL && message_is_refusal(err->detail)) {
         end_early(run, JOB_FAILED, err, err->msg);
     } else {

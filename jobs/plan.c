@@ -66,6 +66,7 @@ cJSON *plan_to_json(const struct plan *plan)
     cJSON_AddBoolToObject(tree, "authenticated", plan->authenticated);
     cJSON_AddItemToObject(tree, "database_bytes", member_number_or_null(plan->database_bytes));
     cJSON_AddBoolToObject(tree, "deletes", plan->deletes);
+    cJSON_AddBoolToObject(tree, "blind", plan->blind);
     cJSON_AddItemToObject(tree, "chain", member_copy_or(plan->chain, cJSON_CreateNull()));
     return tree;
 }
@@ -121,6 +122,7 @@ int plan_from_json(const cJSON *tree, struct plan *out, struct err *err)
     server_facts_from_json(json_member(tree, "server"), &plan.facts);
     plan.authenticated = cJSON_IsTrue(json_member(tree, "authenticated"));
     plan.database_bytes = member_int(tree, "database_bytes", -1);
+    plan.blind = cJSON_IsTrue(json_member(tree, "blind"));
     plan.deletes = cJSON_IsTrue(json_member(tree, "deletes"));
     const cJSON *chain = json_member(tree, "chain");
     plan.chain = cJSON_IsObject(chain) ? cJSON_Duplicate(chain, true) : NULL;

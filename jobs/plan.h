@@ -15,6 +15,7 @@ struct plan {
     struct server_facts facts;
     bool authenticated;     /* the server's certificate was checked */
     int64_t database_bytes; /* an upper bound of what one trial reads; -1 unknown */
+    bool blind;             /* files cannot be seen: "gone" means nothing */
     bool deletes;           /* whether the server deletes our files (tried before trial 1) */
     cJSON *chain;           /* LSNs before the first trial, owned; NULL unknown */
 };

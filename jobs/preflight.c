@@ -165,6 +165,12 @@ int preflight_deletion(struct run *run, const char *folder, struct err *err)
     if (rc == 0 && files_write_small(run, path, &why) < 0) {
         run_warn(run, "a small test file could not be written to %s: %s", folder, why.msg);
         run->plan.deletes = false;
+    } else if (rc == 0 && files_exists(run, path, &why) != 1) {
+        /* xp_fileexist may say 0 to who is no sysadmin: then "gone" would mean nothing */
+        run_warn(run, "whether files exist in %s cannot be seen, so deleting cannot be checked",
+                 folder);
+        run->plan.blind = !mssql_is_dead(run_session(run));
+        run->plan.deletes = false;
     } else if (rc == 0 && files_remove(run, path, &why) < 0) {
         run_warn(run, "the server does not delete our files: %s", why.msg);
         run->plan.deletes = false;

@@ -178,6 +178,17 @@ static void holds_the_instance_after_a_refused_login_or_right(void **state)
     }
 }
 
+/* A full disk on our side says nothing about the job: its stored trials stay. */
+static void goes_back_into_the_queue_when_the_store_failed(void **state)
+{
+    struct jobs_place *place = place_of(state);
+    struct run *run = start(place);
+    settle_with(run, ERR_STORE, 13);
+    jobs_place_expect_state(place, run->row.id, "queued", NULL);
+    expect_events(place, 0, 0, 0);
+    run_free(run);
+}
+
 static void fails_without_holding_the_instance_for_other_errors(void **state)
 {
     static const struct {
@@ -435,6 +446,7 @@ int main(void)
         JOBS_TEST(fails_when_an_instance_stays_away_too_long),
         JOBS_TEST(begins_to_count_anew_when_a_try_was_kept_back),
         JOBS_TEST(holds_the_instance_after_a_refused_login_or_right),
+        JOBS_TEST(goes_back_into_the_queue_when_the_store_failed),
         JOBS_TEST(fails_without_holding_the_instance_for_other_errors),
         JOBS_TEST(ends_or_goes_back_by_the_reason_it_was_stopped_for),
         JOBS_TEST(forgets_that_it_was_unreachable_when_it_goes_back_for_another_reason),

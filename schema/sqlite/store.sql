@@ -94,6 +94,14 @@ RELEASE work;
 -- Its changes alone are undone; work_keep must follow.
 ROLLBACK TO work;
 
+-- name: disk_try
+-- A write for its own sake: after a disk failure only that tells that it is over.
+INSERT INTO idempotency (key, fingerprint, job, created_at) VALUES ('', '', '', 0);
+
+-- name: disk_tried
+-- Never to be seen by anybody.
+DELETE FROM idempotency WHERE key = '';
+
 -- === instances ===================================================================================
 
 -- part: instance_columns
