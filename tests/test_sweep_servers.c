@@ -78,7 +78,7 @@ static void sql_server_2005_is_sent_no_compression_word(void **state)
     struct harness *house =
         harness_start("{'time_scale':0,'version':'9.0.5000.0','platform':'Windows'}");
     harness_register(house, NULL);
-    cJSON *job = sweep_run(house, SWEEP(",'buffercount':[50]", ""));
+    cJSON *job = sweep_run(house, SWEEP(",'buffercount':[50]", ""), NULL);
     size_t count = 0;
     char **texts = sim_statements(house->sim, &count);
     for (size_t i = 0; i < count; i++)
