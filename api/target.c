@@ -1,4 +1,5 @@
 #include "api/target.h"
+#include "server/json_scan.h"
 #include "server/mem.h"
 
 #include <stdbool.h>
@@ -52,39 +53,15 @@ static const char *decode(const char *from, const char *end, bool is_query, char
     return text;
 }
 
-/* How many bytes the UTF-8 character at `at` has; 0 when it is none (RFC 3629: no overlong
- * forms, no surrogates, nothing above U+10FFFF). */
-static size_t character_length(const unsigned char *at)
-{
-    static const struct {
-        unsigned char first_low, first_high, second_low, second_high;
-        size_t length;
-    } forms[] = {
-        {0x01, 0x7F, 0x00, 0xFF, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (at[0] < forms[i].first_low || at[0] > forms[i].first_high)
-            continue;
-        if (forms[i].length > 1 && (at[1] < forms[i].second_low || at[1] > forms[i].second_high))
-            continue;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if (at[k] < 0x80 || at[k] > 0xBF)
-                return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
 static bool is_utf8(const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        size_t length = character_length(at);
-        if (length == 0)
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t bytes = json_utf8_length(text, left);
+        if (bytes == 0)
             return false;
-        at += length;
+        text += bytes;
+        left -= bytes;
     }
     return true;
 }

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_WITH_COMPRESSION 10 /* SQL Server 2008 */
+
 static const cJSON *find_target(const char *name, const cJSON *targets, const cJSON *extra)
 {
     const cJSON *target;
@@ -34,9 +36,10 @@ bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJS
     const cJSON *target = name ? find_target(name, targets, extra) : NULL;
     if (!target)
         return false;
+    int64_t paths = cJSON_GetArraySize(json_member(target, "paths")); /* one stripe each */
     *out = (struct backup_settings){
         .database = member_text(settings, "database"),
-        .files = (int)member_int(settings, "files", member_int(target, "files", 1)),
+        .files = (int)member_int(settings, "files", member_int(target, "files", paths)),
         .buffercount = member_int(settings, "buffercount", 0),
         .maxtransfersize = member_int(settings, "maxtransfersize", 0),
         .blocksize = member_int(settings, "blocksize", 0),
@@ -224,9 +227,22 @@ static int execute(struct run *run, const char *database, const char *statement,
     return rc;
 }
 
-int backup_trial(struct run *run, const struct backup_settings *settings, struct trial *trial,
+/* SQL Server 2005 compresses nothing and knows neither word: "off" is what it does anyhow. */
+static struct backup_settings fit_server(const struct backup_settings *settings,
+                                         const struct server_facts *facts)
+{
+    struct backup_settings fit = *settings;
+    if (facts->major > 0 && facts->major < FIRST_WITH_COMPRESSION &&
+        strcmp(fit.compression, "off") == 0)
+        fit.compression = "default";
+    return fit;
+}
+
+int backup_trial(struct run *run, const struct backup_settings *asked, struct trial *trial,
                  struct err *err)
 {
+    struct backup_settings fit = fit_server(asked, &run->plan.facts);
+    const struct backup_settings *settings = &fit;
     struct buf statement = {0};
     char **paths = NULL;
     char *seq = mem_format("%" PRId64, trial->seq);
@@ -235,11 +251,8 @@ int backup_trial(struct run *run, const struct backup_settings *settings, struct
         rc = reserve_files(run, settings, paths, err);
     if (rc == 0)
         rc = execute(run, settings->database, buf_text(&statement), trial, err);
-    if (rc == 0 && trial->status != TRIAL_FAILED) {
-        run->bytes_read += trial->bytes > 0 ? trial->bytes : 0;
+    if (rc == 0 && trial->status != TRIAL_FAILED)
         trial->file_bytes = backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);
-        run->bytes_written += trial->file_bytes > 0 ? trial->file_bytes : 0;
-    }
     free(seq);
     backup_paths_free(paths, settings->files);
     buf_fini(&statement);

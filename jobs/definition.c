@@ -8,6 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+/* cJSON prints numbers of more than 15 digits with an exponent when they end in 0, and people copy
+ * the seed. */
+#define DRAWN_SEEDS 1000000000000000
+
 static const char *const orders[] = {"random_blocks", "abba", "sequential", NULL};
 static const char *const searches[] = {"grid", "race", NULL};
 
@@ -113,6 +117,8 @@ static void check_baseline(const char *baseline, struct json_faults *faults)
 {
     if (baseline && strcmp(baseline, "latest") != 0 && !ids_is_valid(baseline))
         json_fault_add(faults, "/baseline", "must be the id of a job, or \"latest\"");
+    else if (baseline)
+        json_fault_add(faults, "/baseline", "is not offered yet: leave it out");
 }
 
 static void check_times(const struct definition *out, struct json_faults *faults)
@@ -144,7 +150,7 @@ int definition_read(const cJSON *tree, struct definition *out, struct json_fault
     json_read(tree, fields, JSON_COUNT(fields), "", &raw, faults);
     *out = raw.definition;
     out->tree = tree;
-    out->design.seed = raw.seed >= 0 ? raw.seed : ids_random_seed();
+    out->design.seed = raw.seed >= 0 ? raw.seed : ids_random_seed() % DRAWN_SEEDS;
     if (out->design.max_repetitions < 0)
         out->design.max_repetitions = 2 * out->design.repetitions;
     read_order(&raw, out);

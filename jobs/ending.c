@@ -14,7 +14,8 @@
 
 #define RETRY_FIRST_MS 5000 /* api.md §2: 5 s up to 5 min apart */
 #define RETRY_LONGEST_MS 300000
-#define STORE_TRIES 60
+#define STORE_PAUSE_MS 1000 /* after the first write that failed; doubled up to the longest */
+#define STORE_PAUSE_LONGEST_MS 60000
 
 /* What is about to be stored. */
 struct ending {
@@ -150,6 +151,14 @@ static int ending_work(struct db *db, void *arg, struct err *err)
     struct run *run = ending->run;
     if (progress_row_work(db, run, err) < 0)
         return -1;
+    /* A cancel that was stored while the run went back: else it would be heeded when the job's
+     * turn comes again, which may be next week's window. */
+    if (run->row.cancel_asked && !job_is_done(&run->row)) {
+        ending->state = JOB_CANCELLED;
+        job_move(&run->row, JOB_CANCELLED, NULL, ending->now_ms);
+        if (progress_row_work(db, run, err) < 0)
+            return -1;
+    }
     if (ending->report && store_report_put(db, run->row.id, ending->report, err) < 0)
         return -1;
     if (ending->hold && store_instance_hold(db, run->row.instance, ending->hold, err) < 0)
@@ -157,21 +166,22 @@ static int ending_work(struct db *db, void *arg, struct err *err)
     return write_events(db, ending, err);
 }
 
-/* A store that fails for a moment must not turn a finished job into an unfinished one. */
+/* A store that fails, say for a full disk, must not turn a finished job into an unfinished one:
+ * as long as it is stored as running nothing else measures on its instance, so the worker may as
+ * well wait until somebody has made room. */
 static void store_ending(struct ending *ending)
 {
     struct run *run = ending->run;
     struct err err = {0};
-    for (int i = 0; i < STORE_TRIES; i++) {
-        if (store_write(run->parts->store, ending_work, ending, &err) == 0) {
-            run->settled = true;
-            log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
-            return;
-        }
+    int64_t pause_ms = STORE_PAUSE_MS;
+    while (store_write(run->parts->store, ending_work, ending, &err) < 0) {
         log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s", log_quote(err.msg));
-        if (run_rest(run, 1000))
+        if (run_rest(run, pause_ms))
             return; /* taken up at the next start */
+        pause_ms = pause_ms < STORE_PAUSE_LONGEST_MS / 2 ? 2 * pause_ms : STORE_PAUSE_LONGEST_MS;
     }
+    run->settled = true;
+    log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
 }
 
 static void set_error(struct run *run, const struct err *err, const char *step)
@@ -329,6 +339,14 @@ static void settle_stopped(struct run *run, enum run_stop why, const struct err 
     }
 }
 
+/* What may do in a moment: the network, a server that starts, stops or upgrades (it then refuses
+ * logins by number), a deadlock. */
+static bool is_passing(const struct err *err)
+{
+    return err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT ||
+           (err->code == ERR_SQL && message_is_passing(err->detail));
+}
+
 void ending_settle(struct run *run, int rc, struct err *err)
 {
     (void)run_keep_undisturbed(run, true); /* nothing measures any more */
@@ -347,8 +365,10 @@ void ending_settle(struct run *run, int rc, struct err *err)
         struct err stopped = {0};
         (void)(run_go_on(run, &stopped) < 0);
         settle_stopped(run, why, &stopped);
-    } else if (err->code == ERR_UNREACHABLE || err->code == ERR_TIMEOUT) {
+    } else if (is_passing(err)) {
         wait_for_instance(run, err);
+    } else if (err->code == ERR_STORE && err->detail != 0) {
+        go_back(run, JOB_QUEUED, NULL, false); /* our own disk: the job goes on when it is back */
     } else if (err->code == ERR_SQL && message_is_refusal(err->detail)) {
         end_early(run, JOB_FAILED, err, err->msg);
     } else {

@@ -45,6 +45,9 @@ static char *payload_text(const char *event, const struct job_row *job, const ch
         cJSON_AddItemToObject(data, "recommendation",
                               cJSON_DetachItemFromObject(parsed, "recommendation"));
         cJSON_AddItemToObject(data, "warnings", cJSON_DetachItemFromObject(parsed, "warnings"));
+        cJSON_AddBoolToObject(
+            data, "simulated",
+            cJSON_IsTrue(json_member(json_member(parsed, "instance"), "simulated")));
     }
     cJSON_Delete(parsed);
     char *text = json_print(tree);

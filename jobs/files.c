@@ -1,5 +1,6 @@
 #include "jobs/files.h"
 #include "jobs/measure/tsql.h"
+#include "server/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,14 @@ static void delete_by_file(struct run *run, const char *path, struct err *err)
     buf_fini(&batch);
 }
 
+/* As files_exists; on a server that does not show files nothing it says counts. */
+static int look_again(struct run *run, const char *path, struct err *err)
+{
+    if (run->plan.blind)
+        return err_set(err, ERR_REFUSED, 0, "the server does not show files to this login");
+    return files_exists(run, path, err);
+}
+
 int files_remove(struct run *run, const char *path, struct err *err)
 {
     static void (*const ways[])(struct run *, const char *, struct err *) = {delete_by_files,
@@ -57,20 +66,21 @@ int files_remove(struct run *run, const char *path, struct err *err)
     if (!tsql_is_own_file(path))
         return err_set(err, ERR_REFUSED, 0, "%s is not named as a file of ours", path);
     struct err why = {0};
-    int there = files_exists(run, path, &why);
+    int there = look_again(run, path, &why);
     size_t first = run->plan.facts.major >= FIRST_WITH_DELETE_FILES ? 0 : 1;
     for (size_t i = first; i < 2 && there != 0; i++) {
         ways[i](run, path, &why);
         if (mssql_is_dead(run_session(run)))
             return err_set(err, ERR_UNREACHABLE, why.detail, "delete %s: %s", path, why.msg);
-        there = files_exists(run, path, &why);
+        there = look_again(run, path, &why);
     }
     if (there == 0)
         return 0;
+    enum err_code code = why.code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_REFUSED;
     if (there < 0)
-        return err_set(err, ERR_REFUSED, why.detail, "whether %s was deleted cannot be seen: %s",
-                       path, why.msg);
-    return err_set(err, ERR_REFUSED, why.detail, "%s is still there%s%s", path,
+        return err_set(err, code, why.detail, "whether %s was deleted cannot be seen: %s", path,
+                       why.msg);
+    return err_set(err, code, why.detail, "%s is still there%s%s", path,
                    why.msg[0] ? ": " : ", and the server named no reason", why.msg);
 }
 
@@ -94,7 +104,8 @@ static size_t covers(const char *mount, const char *path)
     return whole ? length : 0;
 }
 
-static int64_t free_by(const struct mssql_rows *rows, const char *path)
+/* out_mount is borrowed from rows. */
+static int64_t free_by(const struct mssql_rows *rows, const char *path, const char **out_mount)
 {
     size_t best = 0;
     int64_t bytes = -1;
@@ -104,6 +115,7 @@ static int64_t free_by(const struct mssql_rows *rows, const char *path)
         if (length > best) {
             best = length;
             bytes = mssql_int(rows, i, 1, -1);
+            *out_mount = mount;
         }
     }
     return bytes;
@@ -129,18 +141,26 @@ static int64_t free_by_fixed_drives(struct run *run, const char *path)
     return bytes;
 }
 
-int64_t files_free_bytes(struct run *run, const char *path)
+int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
 {
     int64_t bytes = -1;
+    char *volume = NULL;
     for (size_t i = 0; i < JSON_COUNT(space_queries) && bytes < 0; i++) {
         struct mssql_rows *rows = NULL;
+        const char *mount = NULL;
         struct err ignored; /* absent on this version or not permitted: ask the next one */
         if (mssql_query(run_session(run), space_queries[i], NULL, 0, &rows, &ignored) == 0)
-            bytes = free_by(rows, path);
+            bytes = free_by(rows, path, &mount);
+        if (bytes >= 0)
+            volume = mem_copy(mount);
         mssql_rows_free(rows);
-        if (i == 0 && bytes < 0)
-            bytes = free_by_fixed_drives(run, path);
+        if (i == 0 && bytes < 0 && (bytes = free_by_fixed_drives(run, path)) >= 0)
+            volume = mem_format("%c:", path[0] & ~0x20); /* D and d are one drive */
     }
+    if (out_volume && volume)
+        *out_volume = volume;
+    else
+        free(volume);
     return bytes;
 }
 
@@ -152,7 +172,7 @@ int files_write_small(struct run *run, const char *path, struct err *err)
         struct tsql_backup backup = {.database = databases[i],
                                      .devices = &path,
                                      .device_count = 1,
-                                     .compression = "off",
+                                     .compression = "default", /* small, and in every version */
                                      .name = "sweetspot"};
         struct buf batch = {0};
         rc = tsql_backup(&backup, &batch, err);

@@ -8,11 +8,12 @@ int files_exists(struct run *run, const char *path, struct err *err);
 
 /* Deletes one of our files and looks whether it is gone: 0 also when it was not there. ERR_REFUSED
  * when the name is not ours, or when it is still there after every procedure we know (they can
- * report success and delete nothing). */
+ * report success and delete nothing). ERR_TIMEOUT: the server was too slow to tell; try again. */
 MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
 
-/* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does. */
-int64_t files_free_bytes(struct run *run, const char *path);
+/* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does.
+ * out_volume: its mount point or drive (heap), untouched when it is not known; may be NULL. */
+int64_t files_free_bytes(struct run *run, const char *path, char **out_volume);
 
 /* Writes a small backup of a system database to path (named by us, journaled by the caller), so
  * that deleting can be tried before anything big is written. */

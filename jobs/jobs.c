@@ -4,17 +4,33 @@
 #include "server/log.h"
 #include "server/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_NS 1000000000 /* windows, deadlines and retries are looked at once a second */
+#define CLEAN_NS                                                                                   \
+    (60 * INT64_C(1000000000)) /* leftovers of ended jobs are looked for once a minute */
+#define TICK_NS 1000000000     /* windows, deadlines and retries are looked at once a second */
 
 /* --- the clock thread ---------------------------------------------------------------------- */
+
+static void end_overdue(struct jobs *jobs)
+{
+    struct overdue overdue = {.now_ms = clock_wall_ms()};
+    struct err err = {0};
+    if (store_write(jobs->parts.store, scheduler_overdue_work, &overdue, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "deadlines_failed", "error=%s", log_quote(err.msg));
+    for (size_t i = 0; i < overdue.count; i++)
+        watchers_tell(jobs->watchers, overdue.ids[i]);
+    if (overdue.count > 0)
+        notify_wake(jobs->notify);
+}
 
 /* Gives jobs to free workers while both are there. */
 static void hand_out(struct jobs *jobs)
 {
     struct err err = {0};
+    end_overdue(jobs); /* what is too late must not start */
     for (;;) {
         struct claim claim = {.now_ms = clock_wall_ms()};
         if (pool_free_count(jobs->pool) == 0)
@@ -31,16 +47,19 @@ static void hand_out(struct jobs *jobs)
     }
 }
 
-static void end_overdue(struct jobs *jobs)
+/* Jobs that ended while their instance was away: what they left is undone when it is back. */
+static void clean_leftovers(struct jobs *jobs)
 {
-    struct overdue overdue = {.now_ms = clock_wall_ms()};
+    struct leftovers *leftovers = mem_alloc(1, sizeof *leftovers);
     struct err err = {0};
-    if (store_write(jobs->parts.store, scheduler_overdue_work, &overdue, &err) < 0)
-        log_event(LOG_LEVEL_ERROR, "deadlines_failed", "error=%s", log_quote(err.msg));
-    for (size_t i = 0; i < overdue.count; i++)
-        watchers_tell(jobs->watchers, overdue.ids[i]);
-    if (overdue.count > 0)
-        notify_wake(jobs->notify);
+    if (store_read(jobs->parts.store, scheduler_leftovers_work, leftovers, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "leftovers_failed", "error=%s", log_quote(err.msg));
+    for (size_t i = 0; i < leftovers->count; i++) {
+        if (pool_free_count(jobs->pool) > 0 && !pool_has(jobs->pool, leftovers->rows[i].id))
+            pool_give(jobs->pool, &leftovers->rows[i], 0);
+        job_row_fini(&leftovers->rows[i]);
+    }
+    free(leftovers);
 }
 
 /* Waits for a wake, or until the next tick is due. False when the threads must end. */
@@ -59,14 +78,18 @@ static void *clock_thread(void *arg)
 {
     struct jobs *jobs = arg;
     int64_t tick_at_ns = clock_mono_ns() + TICK_NS;
+    int64_t clean_at_ns = clock_mono_ns();
     hand_out(jobs);
     while (wait_for_work(jobs, tick_at_ns)) {
         if (clock_mono_ns() >= tick_at_ns) { /* also when wakes never let it sleep */
-            end_overdue(jobs);
             pool_tick(jobs->pool, clock_wall_ms(), clock_mono_ns());
             tick_at_ns = clock_mono_ns() + TICK_NS;
         }
         hand_out(jobs);
+        if (clock_mono_ns() >= clean_at_ns) { /* after the queue: a run cleans up first anyway */
+            clean_leftovers(jobs);
+            clean_at_ns = clock_mono_ns() + CLEAN_NS;
+        }
     }
     return NULL;
 }
@@ -108,10 +131,10 @@ out:
     return -1;
 }
 
-void jobs_drain(struct jobs *jobs)
+bool jobs_drain(struct jobs *jobs)
 {
     if (!jobs)
-        return;
+        return true;
     lock_take(&jobs->lock);
     jobs->ending = true;
     wait_wake_all(&jobs->wake);
@@ -119,14 +142,15 @@ void jobs_drain(struct jobs *jobs)
     if (jobs->clock_started)
         (void)pthread_join(jobs->clock, NULL);
     jobs->clock_started = false;
-    pool_drain(jobs->pool);
+    return pool_drain(jobs->pool);
 }
 
 void jobs_stop(struct jobs *jobs)
 {
     if (!jobs)
         return;
-    jobs_drain(jobs);
+    bool ended = jobs_drain(jobs);
+    assert(ended);
     pool_stop(jobs->pool);
     notify_stop(jobs->notify);
     watchers_free(jobs->watchers);

@@ -26,11 +26,12 @@ struct jobs_parts {
 MUST_CHECK int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *err);
 
 /* No new job is claimed; running trials are cancelled, undone and recorded; their jobs go on
- * after the next start. Joins the threads; every other function may still be called. Accepts
- * NULL. */
-void jobs_drain(struct jobs *jobs);
+ * after the next start. Joins the threads; every other function may still be called. False when a
+ * run did not end within 80 s (see pool_drain): then jobs_stop must not be called, and the process
+ * can only exit. Accepts NULL. */
+bool jobs_drain(struct jobs *jobs);
 
-/* Drains, then frees. Accepts NULL. */
+/* Drains, which must not fail, then frees. Accepts NULL. */
 void jobs_stop(struct jobs *jobs);
 
 /* Something may have become runnable (a job, an instance that is no longer held) or deliverable (an

@@ -1,5 +1,6 @@
 #include "jobs/journal.h"
 #include "jobs/files.h"
+#include "jobs/state.h"
 #include "server/clock.h"
 #include "server/ids.h"
 #include "server/mem.h"
@@ -69,7 +70,8 @@ int journal_write(struct run *run, const char *action, const char *object, const
 }
 
 struct list_work {
-    const char *job;
+    const char *job;      /* of this job, or (NULL) ... */
+    const char *instance; /* ... of all jobs of this instance */
     const char *state;
     struct intent_row *rows;
     size_t count;
@@ -78,7 +80,8 @@ struct list_work {
 static int list_work(struct db *db, void *arg, struct err *err)
 {
     struct list_work *work = arg;
-    return store_intent_list(db, work->job, NULL, work->state, &work->rows, &work->count, err);
+    return store_intent_list(db, work->job, work->instance, work->state, &work->rows, &work->count,
+                             err);
 }
 
 static void list_fini(struct list_work *work)
@@ -115,11 +118,67 @@ static int undo_one(struct run *run, const struct intent_row *row, struct err *e
     if (undo_by_table(run, row, &why) < 0) {
         if (why.code == ERR_UNREACHABLE || mssql_is_dead(run_session(run)))
             return err_set(err, ERR_UNREACHABLE, why.detail, "%s", why.msg);
+        if (why.code == ERR_TIMEOUT) { /* a large file or slow storage: it stays open */
+            *err = why;
+            return -1;
+        }
         struct close_work failed = {row->id, "failed", why.msg};
         return store_write(run->parts->store, close_work, &failed, err);
     }
     struct close_work undone = {row->id, "undone", NULL};
     return store_write(run->parts->store, close_work, &undone, err);
+}
+
+/* The `cleanup` that intents come to. */
+static const char *cleanup_of(const struct intent_row *rows, size_t count)
+{
+    const char *cleanup = count > 0 ? "done" : "none";
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].state, "open") == 0)
+            return "pending";
+        if (strcmp(rows[i].state, "undone") != 0)
+            cleanup = "failed";
+    }
+    return cleanup;
+}
+
+/* An ended job says itself that it was cleaned up after its end; others say so when they run. */
+static int tell_work(struct db *db, void *arg, struct err *err)
+{
+    struct list_work work = {.job = arg};
+    struct job_row row = {0};
+    int rc = store_job_get(db, arg, &row, err);
+    if (rc == 0 && job_is_done(&row))
+        rc = list_work(db, &work, err);
+    if (rc == 0 && work.count > 0) {
+        mem_replace(&row.cleanup, cleanup_of(work.rows, work.count));
+        rc = store_job_update(db, &row, err);
+    }
+    list_fini(&work);
+    job_row_fini(&row);
+    return rc;
+}
+
+int journal_tell(struct run *run, struct err *err)
+{
+    return store_write(run->parts->store, tell_work, run->row.id, err);
+}
+
+int journal_undo_others(struct run *run, struct err *err)
+{
+    struct list_work work = {.instance = run->row.instance, .state = "open"};
+    if (!run->row.exclusive) /* who is not alone cannot know what others are at */
+        return 0;
+    bool undisturbed = run_keep_undisturbed(run, true);
+    int rc = store_read(run->parts->store, list_work, &work, err);
+    for (size_t i = 0; i < work.count && rc == 0; i++) {
+        rc = undo_one(run, &work.rows[i], err);
+        if (rc == 0)
+            rc = store_write(run->parts->store, tell_work, work.rows[i].job, err);
+    }
+    list_fini(&work);
+    (void)run_keep_undisturbed(run, undisturbed); /* as it was */
+    return rc;
 }
 
 int journal_undo(struct run *run, struct err *err)
@@ -142,14 +201,12 @@ int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left, s
     struct list_work work = {.job = run->row.id};
     if (store_read(run->parts->store, list_work, &work, err) < 0)
         return -1;
-    const char *cleanup = work.count > 0 ? "done" : "none";
+    const char *cleanup = cleanup_of(work.rows, work.count);
     cJSON *left = cJSON_CreateArray();
     for (size_t i = 0; i < work.count; i++) {
         const struct intent_row *row = &work.rows[i];
         if (strcmp(row->state, "undone") == 0)
             continue;
-        bool open = strcmp(row->state, "open") == 0;
-        cleanup = open ? "pending" : strcmp(cleanup, "pending") == 0 ? cleanup : "failed";
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "action", row->action);
         cJSON_AddStringToObject(item, "object", row->object);

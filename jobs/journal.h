@@ -21,8 +21,16 @@ typedef int journal_undo_one(struct run *run, const struct intent_row *intent, s
 
 /* Undoes every open intent of this job over the run's session, the newest first; what cannot be
  * undone is closed as failed and stays in the report. Fails only when the store or the connection
- * does: then the intents stay open. */
+ * does, or the server is too slow to tell (ERR_TIMEOUT): then the intents stay open. */
 MUST_CHECK int journal_undo(struct run *run, struct err *err);
+
+/* The same for what other jobs of the instance left open: they ended, or wait, and could not reach
+ * it any more. Those that have ended then say so in their `cleanup`. The run must be connected;
+ * does nothing for one that is not alone on its instance. */
+MUST_CHECK int journal_undo_others(struct run *run, struct err *err);
+
+/* For an ended job: stores what its `cleanup` has come to since its end. */
+MUST_CHECK int journal_tell(struct run *run, struct err *err);
 
 /* The job's `cleanup` from its intents: none, pending, done, failed. And left_behind: an array of
  * {"action", "object", "detail"}, which the caller frees; out_left may be NULL. */

@@ -73,7 +73,10 @@ static int url_of(const struct jobs_parts *parts, const struct webhook *webhook,
 {
     if (row->url_sealed)
         return secrets_unseal(parts->secrets, row->url_sealed, row->name, out_url, err);
-    return secrets_resolve(parts->secrets, webhook->url_reference, out_url, err);
+    int rc = secrets_resolve(parts->secrets, webhook->url_reference, out_url, err);
+    if (rc < 0 && err->code == ERR_REFUSED)
+        err->code = ERR_SYSTEM; /* the daemon may be given it yet: tried again */
+    return rc;
 }
 
 static int post(const struct jobs_parts *parts, const struct webhook *webhook, const char *url,
@@ -135,8 +138,8 @@ static bool may_be_retried(const struct notify_try *done)
     if (done->rc < 0)
         return done->err.code == ERR_UNREACHABLE || done->err.code == ERR_TIMEOUT ||
                done->err.code == ERR_STORE || done->err.code == ERR_SYSTEM;
-    long status = done->answer.status;
-    return status >= 500 || status == 408 || status == 409 || status == 425 || status == 429;
+    return done->answer.status !=
+           410; /* api.md §5: a 404 or a redirect may be a mistake of a day */
 }
 
 /* Milliseconds until the next try. */

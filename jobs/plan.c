@@ -89,6 +89,7 @@ cJSON *plan_to_json(const struct plan *plan)
     cJSON_AddItemToObject(tree, "server", server_facts_to_json(&plan->facts));
     cJSON_AddBoolToObject(tree, "authenticated", plan->authenticated);
     cJSON_AddBoolToObject(tree, "deletes", plan->deletes);
+    cJSON_AddBoolToObject(tree, "blind", plan->blind);
     cJSON *databases = cJSON_AddArrayToObject(tree, "databases");
     for (size_t i = 0; i < plan->database_count; i++) {
         const struct plan_database *database = &plan->databases[i];
@@ -166,6 +167,7 @@ int plan_from_json(const cJSON *tree, struct plan *out, struct err *err)
     plan.reserved = (size_t)member_int(tree, "reserved", 0);
     server_facts_from_json(json_member(tree, "server"), &plan.facts);
     plan.authenticated = cJSON_IsTrue(json_member(tree, "authenticated"));
+    plan.blind = cJSON_IsTrue(json_member(tree, "blind"));
     plan.deletes = cJSON_IsTrue(json_member(tree, "deletes"));
     read_databases(tree, &plan);
     *out = plan;

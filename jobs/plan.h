@@ -21,6 +21,7 @@ struct plan {
     size_t reserved; /* trials that a later phase may add */
     struct server_facts facts;
     bool authenticated; /* the server's certificate was checked */
+    bool blind;         /* files cannot be seen: "gone" means nothing */
     bool deletes;       /* whether the server deletes our files (tried before trial 1) */
     struct plan_database *databases; /* every one that an arm names */
     size_t database_count;

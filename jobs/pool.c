@@ -6,6 +6,7 @@
 #include "server/log.h"
 #include "server/mem.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,16 @@
 
 #define STOP_REPEAT_NS 500000000
 
+/* Less than the 90 s after which systemd kills, more than a server that falls silent can take: a
+ * batch is given up 60 s after its cancel, a query after twice 30, and then a login after 15. */
+#define DRAIN_NS (80 * INT64_C(1000000000))
+
 struct worker {
     struct pool *pool;
     pthread_t thread;
     bool started;
     struct wait wake;
-    /* all guarded by pool->lock; row and closes_at until the worker has taken them */
+    /* all guarded by pool->lock */
     bool busy;  /* from pool_give until the job is settled */
     bool given; /* row and closes_at wait to be taken */
     struct job_row row;
@@ -94,14 +99,19 @@ static void carry(struct worker *worker, struct job_row *row, int64_t closes_at)
     struct err err = {0};
     struct run *run = NULL;
     int rc = run_new(pool->parts, row, &run, &err);
-    if (rc < 0) {
+    if (rc < 0 && job_is_done(&run->row)) {
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
+    } else if (rc < 0) {
         fail_unreadable(pool, run, &err);
     } else {
         run->closes_at = closes_at;
         publish(worker, run);
         if (run->row.cancel_asked)
             run_stop(run, RUN_CANCEL);
-        runner_execute(run);
+        if (job_is_done(&run->row))
+            runner_clean(run);
+        else
+            runner_execute(run);
         publish(worker, NULL);
     }
     char id[40];
@@ -214,10 +224,12 @@ static bool wait_for_workers(struct pool *pool)
     return ended;
 }
 
-void pool_drain(struct pool *pool)
+bool pool_drain(struct pool *pool)
 {
+    int64_t until = clock_mono_ns() + DRAIN_NS;
+    bool ended = false;
     if (!pool)
-        return;
+        return true;
     lock_take(&pool->lock);
     pool->ending = true;
     for (int i = 0; i < pool->count; i++)
@@ -225,20 +237,23 @@ void pool_drain(struct pool *pool)
     lock_drop(&pool->lock);
     do {
         stop_all(pool, RUN_SHUTDOWN);
-    } while (!wait_for_workers(pool));
-    for (int i = 0; i < pool->count; i++) {
+        ended = wait_for_workers(pool);
+    } while (!ended && clock_mono_ns() < until);
+    for (int i = 0; i < pool->count && ended; i++) {
         struct worker *worker = &pool->workers[i];
         if (worker->started)
             (void)pthread_join(worker->thread, NULL);
         worker->started = false;
     }
+    return ended;
 }
 
 void pool_stop(struct pool *pool)
 {
     if (!pool)
         return;
-    pool_drain(pool);
+    bool ended = pool_drain(pool);
+    assert(ended);
     for (int i = 0; i < pool->count; i++) {
         job_row_fini(&pool->workers[i].row);
         wait_fini(&pool->workers[i].wake);
@@ -282,6 +297,16 @@ void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
         break;
     }
     lock_drop(&pool->lock);
+}
+
+bool pool_has(struct pool *pool, const char *id)
+{
+    bool found = false;
+    lock_take(&pool->lock);
+    for (int i = 0; i < pool->count; i++)
+        found |= pool->workers[i].busy && strcmp(pool->workers[i].id, id) == 0;
+    lock_drop(&pool->lock);
+    return found;
 }
 
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why)

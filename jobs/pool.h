@@ -13,20 +13,25 @@ typedef void pool_on_free(void *ctx, const char *id, bool ended);
 MUST_CHECK int pool_start(const struct jobs_parts *parts, int workers, pool_on_free *on_free,
                           void *ctx, struct pool **out, struct err *err);
 
-/* Asks every run to stop for the shutdown and joins the workers; the pool may still be asked.
- * Accepts NULL. */
-void pool_drain(struct pool *pool);
+/* Asks every run to stop for the shutdown and joins the workers; the pool may still be asked. False
+ * when a worker did not end within 80 s: its server answers nothing, not even a cancel. Then
+ * nothing may be freed that a worker uses. Accepts NULL. */
+bool pool_drain(struct pool *pool);
 
-/* Drains, then frees. Accepts NULL. */
+/* Drains, which must not fail, then frees. Accepts NULL. */
 void pool_stop(struct pool *pool);
 
 /* How many workers are free, and how many are busy. */
 int pool_free_count(struct pool *pool);
 int pool_busy_count(struct pool *pool);
 
-/* Hands a claimed job to a free worker; closes_at: when its window closes, 0 never. There must be
- * a free worker (only the clock thread hands out). Takes the row over. */
+/* Hands a claimed job (or an ended one, to be cleaned up) to a free worker; closes_at: when its
+ * window closes, 0 never. There must be a free worker (only the clock thread hands out). Takes the
+ * row over. */
 void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at);
+
+/* True when a worker has the job. */
+bool pool_has(struct pool *pool, const char *id);
 
 /* False when the job was not given to a worker here. */
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why);

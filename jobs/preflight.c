@@ -85,15 +85,25 @@ static int64_t needed_in(const struct backup_settings *settings, int64_t bytes, 
     return bytes / settings->files * (int64_t)here * trials;
 }
 
-static int check_folder(struct run *run, const struct backup_settings *settings, size_t folder,
-                        int64_t trials, struct err *err)
+/* A volume that backups go to, and what all folders on it take together. */
+struct need {
+    const char *path; /* its first folder, for people */
+    char *volume;     /* NULL: not known; then it is taken for a volume of its own */
+    int64_t free_bytes;
+    int64_t bytes;
+};
+
+static int look_at_volume(struct run *run, const char *path, int64_t bytes, struct need *out,
+                          struct err *err)
 {
-    const char *path = settings->folders[folder];
-    int64_t bytes = preflight_bytes(run, settings->database);
-    int64_t free_bytes = files_free_bytes(run, path);
-    if (free_bytes < 0 && run->definition.assume_free_mib >= 0)
-        free_bytes = run->definition.assume_free_mib * MIB;
-    if (free_bytes < 0)
+    *out = (struct need){.path = path};
+    out->free_bytes = files_free_bytes(run, path, &out->volume);
+    if (out->free_bytes < 0 && mssql_is_dead(run_session(run)))
+        return err_set(err, ERR_UNREACHABLE, 0, "the connection was lost while looking at %s",
+                       path);
+    if (out->free_bytes < 0 && run->definition.assume_free_mib >= 0)
+        out->free_bytes = run->definition.assume_free_mib * MIB;
+    if (out->free_bytes < 0)
         return err_set(err, ERR_REFUSED, 0,
                        "no view of the server shows the free space of %s; say it in "
                        "assume_free_mib",
@@ -103,25 +113,53 @@ static int check_folder(struct run *run, const struct backup_settings *settings,
                        "the size of the database is not visible, so a backup to %s may fill the "
                        "volume; grant VIEW ANY DEFINITION",
                        path);
-    int64_t needed = needed_in(settings, bytes, folder, trials);
-    if (needed / MIB + run->limits.min_free_disk_mib <= free_bytes / MIB)
+    return 0;
+}
+
+/* The need of the same volume among the first `count`, or a new one. */
+static struct need *need_of(struct need *needs, size_t *count, struct need *seen)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (needs[i].volume && seen->volume && strcmp(needs[i].volume, seen->volume) == 0) {
+            free(seen->volume);
+            return &needs[i];
+        }
+    needs[*count] = *seen;
+    return &needs[(*count)++];
+}
+
+static int check_need(const struct run *run, const struct need *need, int64_t trials,
+                      struct err *err)
+{
+    if (need->bytes / MIB + run->limits.min_free_disk_mib <= need->free_bytes / MIB)
         return 0;
     return err_set(err, ERR_REFUSED, 0,
                    "%s has %" PRId64 " MiB free; %" PRId64 " backup(s) may take %" PRId64
                    " MiB, and min_free_disk_mib keeps %" PRId64 " MiB%s",
-                   path, free_bytes / MIB, trials, needed / MIB, run->limits.min_free_disk_mib,
+                   need->path, need->free_bytes / MIB, trials, need->bytes / MIB,
+                   run->limits.min_free_disk_mib,
                    trials > 1 ? " (the server does not delete our files)" : "");
 }
 
 int preflight_space(struct run *run, const struct backup_settings *settings, int64_t trials,
                     struct err *err)
 {
+    struct need needs[LIMIT_STRIPES];
+    int64_t bytes = preflight_bytes(run, settings->database);
+    size_t count = 0;
+    int rc = 0;
     if (backup_is_nul(settings))
         return 0;
-    for (size_t i = 0; i < settings->folder_count && i < (size_t)settings->files; i++)
-        if (check_folder(run, settings, i, trials, err) < 0)
-            return -1;
-    return 0;
+    for (size_t i = 0; i < settings->folder_count && i < (size_t)settings->files && rc == 0; i++) {
+        struct need seen;
+        rc = look_at_volume(run, settings->folders[i], bytes, &seen, err);
+        need_of(needs, &count, &seen)->bytes += needed_in(settings, bytes, i, trials);
+    }
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = check_need(run, &needs[i], trials, err);
+    for (size_t i = 0; i < count; i++)
+        free(needs[i].volume);
+    return rc;
 }
 
 int preflight_deletion(struct run *run, const char *folder, struct err *err)
@@ -132,10 +170,18 @@ int preflight_deletion(struct run *run, const char *folder, struct err *err)
     if (rc == 0 && files_write_small(run, path, &why) < 0) {
         run_warn(run, "a small test file could not be written to %s: %s", folder, why.msg);
         run->plan.deletes = false;
+    } else if (rc == 0 && files_exists(run, path, &why) != 1) {
+        /* xp_fileexist may say 0 to who is no sysadmin: then "gone" would mean nothing */
+        run_warn(run, "whether files exist in %s cannot be seen, so deleting cannot be checked",
+                 folder);
+        run->plan.blind = !mssql_is_dead(run_session(run));
+        run->plan.deletes = false;
     } else if (rc == 0 && files_remove(run, path, &why) < 0) {
         run_warn(run, "the server does not delete our files: %s", why.msg);
         run->plan.deletes = false;
     }
+    if (rc == 0 && mssql_is_dead(run_session(run))) /* says nothing about deleting: try again */
+        rc = err_set(err, ERR_UNREACHABLE, why.detail, "try to delete a file: %s", why.msg);
     if (rc == 0)
         rc = journal_undo(run, err);
     free(path);

@@ -38,8 +38,6 @@ static int load_trial(struct run *run, const char *document, struct err *err)
     cJSON_Delete(tree);
     if (rc < 0)
         return err_wrap(err, "a stored trial cannot be read");
-    run->bytes_read += trial.bytes > 0 ? trial.bytes : 0;
-    run->bytes_written += trial.file_bytes > 0 ? trial.file_bytes : 0;
     run_add_trial(run, &trial);
     return 0;
 }

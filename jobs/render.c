@@ -155,6 +155,8 @@ static void slack_section(const cJSON *data, struct buf *out)
     const cJSON *parameters = json_member(json_member(job, "definition"), "parameters");
     const char *summary = member_text(job, "summary");
     const char *error = member_text(json_member(job, "error"), "message");
+    if (cJSON_IsTrue(json_member(data, "simulated")))
+        buf_add(out, "*SIMULATED SERVER.* ");
     add_slack_text(out,
                    summary ? summary
                    : error ? error

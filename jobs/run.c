@@ -185,7 +185,8 @@ void run_disconnect(struct run *run)
 }
 
 /* Options in batches of their own: an error in the first statement would hide the rest. A server
- * without one of them is still measured. */
+ * without one of them is still measured. As queries, which are given up when a server that let us
+ * in falls silent: a clean-up logs in, too, and nothing cancels that. */
 static void set_options(struct mssql *session)
 {
     static const char *const options[] = {
@@ -193,9 +194,8 @@ static void set_options(struct mssql *session)
         "SET IMPLICIT_TRANSACTIONS OFF",
     };
     for (size_t i = 0; i < JSON_COUNT(options); i++) {
-        struct err
-            ignored; /* messages are read by number, and autocommit is the driver's default */
-        (void)(mssql_execute(session, options[i], NULL, NULL, &ignored) < 0);
+        struct err ignored; /* messages are read by number; autocommit is the driver's default */
+        (void)(mssql_query(session, options[i], NULL, 0, NULL, &ignored) < 0);
     }
 }
 
@@ -324,6 +324,10 @@ void run_warn(struct run *run, const char *format, ...)
 
 void run_add_trial(struct run *run, struct trial *trial)
 {
+    int64_t read = trial->bytes > 0 ? trial->bytes : 0;
+    run->bytes_read += read;
+    /* without the right to read msdb the size is unknown: as much as was read, at most */
+    run->bytes_written += trial->file_bytes >= 0 ? trial->file_bytes : read;
     run->trials =
         mem_grow(run->trials, &run->trial_capacity, run->trial_count + 1, sizeof *run->trials);
     run->trials[run->trial_count++] = *trial;

@@ -98,5 +98,5 @@ MUST_CHECK int run_read_facts(struct run *run, struct err *err);
 /* Adds a line to the report's warnings, once. */
 void run_warn(struct run *run, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Appends a finished trial (its contents move in). */
+/* Appends a finished trial (its contents move in) and counts what it read and wrote. */
 void run_add_trial(struct run *run, struct trial *trial);

@@ -14,18 +14,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSING_PAUSE_MS 1000 /* after a deadlock or lock time-out, before the repeat */
+#define PASSING_PAUSE_MS 1000  /* after a deadlock or lock time-out, before the repeat */
+#define LOST_STEP "connection" /* of a trial's error: the connection was lost in it */
 
 /* --- preparing ----------------------------------------------------------------------------- */
 
 static int make_plan(struct run *run, struct err *err)
 {
-    if (run_read_facts(run, err) < 0)
-        return -1;
-    if (run->definition.kind->plan(run, err) < 0)
+    int rc = run->definition.kind->plan(run, err);
+    if (mssql_is_dead(run_session(run)) && (rc == 0 || err->code != ERR_UNREACHABLE))
+        return err_set(err, ERR_UNREACHABLE, 0, /* what was not answered is not absent */
+                       "the connection to SQL Server was lost while the job was prepared");
+    if (rc < 0)
         return -1;
     run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
     return progress_store_plan(run, err);
+}
+
+/* The instance may have changed since the submit: other folders, smaller limits. What holds is what
+ * it allows when something is about to be done to it. */
+static int check_again(const struct run *run, struct err *err)
+{
+    int rc = 0;
+    struct json_faults faults = {0};
+    run->definition.kind->check(&run->definition, &run->instance, &faults);
+    if (faults.count > 0)
+        rc = err_set(err, ERR_REFUSED, 0, "the instance does not allow this any more: %s %s",
+                     faults.items[0].pointer, faults.items[0].detail);
+    json_faults_fini(&faults);
+    return rc;
 }
 
 static int prepare(struct run *run, struct err *err)
@@ -33,9 +50,13 @@ static int prepare(struct run *run, struct err *err)
     const struct job_kind *kind = run->definition.kind;
     /* What is stored first: where the instance is not reached the job still knows its trials. */
     if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 || run_connect(run, err) < 0 ||
-        progress_phase(run, "preparing", err) < 0 || journal_undo(run, err) < 0)
+        progress_phase(run, "preparing", err) < 0)
         return -1;
-    if (run->plan.arm_count == 0 && make_plan(run, err) < 0)
+    bool planned = run->plan.arm_count > 0;
+    if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
+        return -1;
+    if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
+        check_again(run, err) < 0 || (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
     int64_t seq;
@@ -55,15 +76,33 @@ static bool settles(const struct trial *trial)
     return trial->status == TRIAL_OK || trial->status == TRIAL_FAILED;
 }
 
+static bool was_lost(const struct trial *trial)
+{
+    return trial->error_step && strcmp(trial->error_step, LOST_STEP) == 0;
+}
+
+/* A connection that is lost in a trial says nothing about its arm: the network, a restart. Lost
+ * twice in the same arm, the arm may be what brings the server down, and is not tried again. */
+static void judge_loss(const struct run *run, struct trial *trial, const struct err *err)
+{
+    trial->status = TRIAL_CONTAMINATED;
+    for (size_t i = 0; i < run->trial_count; i++)
+        if (run->trials[i].arm == trial->arm && was_lost(&run->trials[i]))
+            trial->status = TRIAL_FAILED;
+    mem_replace(&trial->error_text, err->msg);
+    mem_replace(&trial->error_step, LOST_STEP);
+}
+
 /* A failed arm's further trials are left out, and so is everything that needs as much memory as
- * what ran out. */
+ * what ran out, or as what was running when the connection was lost again. */
 static void learn_from(struct run *run, const struct trial *trial)
 {
     if (trial->status != TRIAL_FAILED)
         return;
     run->dropped[trial->arm] = true;
     double memory = run->plan.arms[trial->arm].buffer_memory_mib;
-    if (message_is_memory((int)trial->error_number) && memory < run->failed_memory)
+    bool heavy = message_is_memory((int)trial->error_number) || was_lost(trial);
+    if (heavy && memory < run->failed_memory)
         run->failed_memory = memory;
 }
 
@@ -145,20 +184,25 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 {
     struct trial trial = trial_new(run->next_seq++, step->block, step->arm, step->warmup);
     struct err undo_err = {0};
+    struct err store_err = {0};
     run_set_current(run, step->arm);
     int rc = run->definition.kind->trial(run, step, &trial, err);
-    bool tells =
-        trial.started_at != 0 && (rc == 0 || err->code == ERR_SQL || err->code == ERR_CANCELLED);
+    bool lost =
+        rc < 0 && err->code == ERR_UNREACHABLE && (enum run_stop)atomic_load(&run->stop) == RUN_GO;
+    bool tells = trial.started_at != 0 &&
+                 (rc == 0 || lost || err->code == ERR_SQL || err->code == ERR_CANCELLED);
+    if (lost)
+        judge_loss(run, &trial, err);
     *out_status = trial.status;
     if (rc == 0 && trial.status == TRIAL_FAILED)
         learn_from(run, &trial);
-    int stored = tells ? progress_store_trial(run, &trial, err) : 0;
+    int stored = tells ? progress_store_trial(run, &trial, &store_err) : 0;
     trial_fini(&trial);
     run_set_current(run, -1);
     if (rc < 0)
-        return -1; /* the ending cleans up */
+        return -1; /* the ending cleans up; what stopped the trial weighs more than its record */
     if (stored < 0)
-        return -1;
+        return *err = store_err, -1;
     return journal_undo(run, &undo_err) < 0 ? (*err = undo_err, -1) : 0;
 }
 
@@ -166,15 +210,17 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 static int run_step(struct run *run, const struct design_step *step, struct err *err)
 {
     enum trial_status status = TRIAL_OK;
-    do {
+    for (;;) {
         if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
             run_trial(run, step, &status, err) < 0)
             return -1;
         if (status != TRIAL_CONTAMINATED)
             return 0;
+        if (repeats_of(run, step->arm) > run->definition.design.max_repetitions)
+            break;
         if (run_pause(run, PASSING_PAUSE_MS, err) < 0)
             return -1;
-    } while (repeats_of(run, step->arm) <= run->definition.design.max_repetitions);
+    }
     run_warn(run,
              "%s: a contaminated trial was not repeated any more (max_repetitions %" PRId64 ")",
              run->plan.arms[step->arm].label, run->definition.design.max_repetitions);
@@ -239,5 +285,23 @@ void runner_execute(struct run *run)
     if (rc == 0)
         rc = run_all(run, &err);
     ending_settle(run, rc, &err);
+    log_context(NULL, NULL);
+}
+
+void runner_clean(struct run *run)
+{
+    struct err err = {0};
+    log_context("job", run->row.id);
+    int rc = run_connect(run, &err);
+    if (rc == 0)
+        rc = run_read_facts(run, &err); /* they say how files are deleted here */
+    if (rc == 0)
+        rc = journal_undo(run, &err);
+    if (rc == 0)
+        rc = journal_tell(run, &err);
+    if (rc == 0)
+        log_event(LOG_LEVEL_INFO, "cleaned_up", NULL);
+    else
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     log_context(NULL, NULL);
 }

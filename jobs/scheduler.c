@@ -7,6 +7,7 @@
 #include "jobs/window.h"
 #include "server/mem.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,17 @@ static int load(struct db *db, const char *name, struct instance *out, bool *out
     return rc == 0;
 }
 
+/* One server under two names is one server: its address is a lane of its own. No lane of people
+ * holds a blank at its start. */
+static char *server_lane(const struct instance *instance)
+{
+    char *lane = mem_format(" %s %" PRId64, instance->host, instance->port);
+    for (char *at = lane; *at; at++)
+        if (*at >= 'A' && *at <= 'Z')
+            *at = (char)(*at + ('a' - 'A'));
+    return lane;
+}
+
 static int take_lanes(struct scene *scene, struct err *err)
 {
     for (size_t i = 0; i < scene->running_count; i++) {
@@ -62,6 +74,9 @@ static int take_lanes(struct scene *scene, struct err *err)
             if (!json_member(scene->lanes, lane->valuestring))
                 cJSON_AddTrueToObject(scene->lanes, lane->valuestring);
         }
+        char *server = server_lane(&instance);
+        cJSON_AddTrueToObject(scene->lanes, server);
+        free(server);
         instance_fini(&instance);
     }
     return 0;
@@ -83,7 +98,10 @@ static bool lane_is_busy(const struct scene *scene, const struct instance *insta
         if (json_member(scene->lanes, lane->valuestring))
             return true;
     }
-    return false;
+    char *server = server_lane(instance);
+    bool busy = json_member(scene->lanes, server) != NULL;
+    free(server);
+    return busy;
 }
 
 static bool ignores_windows(const struct job_row *row)
@@ -212,8 +230,8 @@ int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
         rc = store_job_get(db, rows[i].id, &whole, err);
         if (rc == 0) {
             job_move(&whole, JOB_TIMED_OUT, NULL, now_ms);
-            mem_replace(&whole.error, "{\"number\":null,\"message\":\"the deadline passed before "
-                                      "the job could start\",\"step\":\"queue\"}");
+            mem_replace(&whole.error, "{\"number\":null,\"message\":\"the deadline passed while "
+                                      "the job was waiting\",\"step\":\"queue\"}");
             rc = store_job_update(db, &whole, err);
         }
         if (rc == 0)
@@ -223,6 +241,25 @@ int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
         job_row_fini(&whole);
     }
     rows_free(rows, count);
+    return rc;
+}
+
+int scheduler_leftovers_work(struct db *db, void *arg, struct err *err)
+{
+    struct leftovers *out = arg;
+    struct intent_row *intents = NULL;
+    size_t count = 0;
+    out->count = 0;
+    int rc = store_intent_leftovers(db, &intents, &count, err);
+    for (size_t i = 0; i < count; i++) {
+        if (rc == 0 && out->count < LEFTOVERS_MAX) {
+            out->rows[out->count] = (struct job_row){0};
+            rc = store_job_get(db, intents[i].job, &out->rows[out->count], err);
+            out->count += rc == 0;
+        }
+        intent_row_fini(&intents[i]);
+    }
+    free(intents);
     return rc;
 }
 

@@ -29,6 +29,17 @@ struct overdue {
  * timed out, with their events. */
 int scheduler_overdue_work(struct db *db, void *arg, struct err *err);
 
+#define LEFTOVERS_MAX 100 /* jobs a pass */
+
+struct leftovers {
+    struct job_row rows[LEFTOVERS_MAX]; /* out: ended jobs with something to undo, one an instance;
+                                           the caller frees them */
+    size_t count;
+};
+
+/* A store_work with arg struct leftovers *, on any connection. */
+int scheduler_leftovers_work(struct db *db, void *arg, struct err *err);
+
 /* A store_work with arg int64_t * (now_ms): jobs that an earlier process left running are queued
  * again; they go on from their stored trials. */
 int scheduler_recover_work(struct db *db, void *arg, struct err *err);

@@ -9,6 +9,7 @@
 #include "server/limits.h"
 #include "server/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,7 @@ static void fill_row(const struct definition *definition, struct job_row *row)
     cJSON *tree = definition_to_json(definition);
     int64_t now = clock_wall_ms();
     bool later = definition->not_before > now;
+    assert(definition->kind); /* no fault was found */
     *row = (struct job_row){
         .id = mem_copy(ids_new(id)),
         .kind = mem_copy(definition->kind_name),

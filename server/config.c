@@ -1,6 +1,7 @@
 #include "server/config.h"
 #include "server/buf.h"
 #include "server/config_file.h"
+#include "server/log.h"
 #include "server/mem.h"
 #include "server/suggest.h"
 
@@ -109,16 +110,6 @@ static bool is_address(const char *text)
     return bracketed || memchr(text, ':', (size_t)(colon - text)) == NULL;
 }
 
-static bool is_level(const char *text)
-{
-    static const char *const levels[] = {"error", "warn", "info", "debug"};
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        if (strcmp(text, levels[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* What a good value is, for the message; NULL when this one is good. */
 static const char *what_is_wanted(const struct setting *setting, const char *value, long *number)
 {
@@ -135,7 +126,7 @@ static const char *what_is_wanted(const struct setting *setting, const char *val
                    ? NULL
                    : "sqlite:PATH or mssql://USER@HOST:PORT/DATABASE";
     case SETTING_LEVEL:
-        return is_level(value) ? NULL : "error, warn, info or debug";
+        return log_level_by_name(value) >= 0 ? NULL : "error, warn, info or debug";
     case SETTING_INT:
         return parse_number(value, setting->min, setting->max, number) ? NULL : "a whole number";
     }

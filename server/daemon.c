@@ -83,7 +83,7 @@ int daemon_start(const struct config *config, struct daemon **out, struct err *e
 {
     struct daemon *daemon = mem_alloc(1, sizeof *daemon);
     if (open_all(daemon, config, err) < 0) {
-        daemon_stop(daemon);
+        (void)daemon_stop(daemon); /* nothing runs yet */
         return -1;
     }
     *out = daemon;
@@ -95,14 +95,19 @@ int daemon_port(const struct daemon *daemon)
     return http_port(daemon->http);
 }
 
-void daemon_stop(struct daemon *daemon)
+bool daemon_stop(struct daemon *daemon)
 {
     if (!daemon)
-        return;
+        return true;
     if (daemon->http)
         http_drain(daemon->http);
-    jobs_drain(daemon->jobs); /* readyz is still answered, with 503, while trials are undone */
+    /* readyz is still answered, with 503, while trials are undone */
+    bool ended = jobs_drain(daemon->jobs);
     http_stop(daemon->http);
+    if (!ended) {
+        log_event(LOG_LEVEL_ERROR, "run_does_not_end", "busy=%d", jobs_busy(daemon->jobs));
+        return false;
+    }
     jobs_stop(daemon->jobs);
     store_close(daemon->store);
     egress_close(daemon->egress);
@@ -110,4 +115,5 @@ void daemon_stop(struct daemon *daemon)
     if (daemon->mssql)
         mssql_fini();
     free(daemon);
+    return true;
 }

@@ -4,6 +4,8 @@
 #include "server/config.h"
 #include "server/err.h"
 
+#include <stdbool.h>
+
 struct daemon;
 
 /* Starts everything; config is borrowed until daemon_stop returns. Signals that the caller wants
@@ -14,5 +16,7 @@ MUST_CHECK int daemon_start(const struct config *config, struct daemon **out, st
 int daemon_port(const struct daemon *daemon);
 
 /* readyz turns 503, no new job is claimed, running trials are cancelled, undone and recorded,
- * waiting requests are answered. Accepts NULL. */
-void daemon_stop(struct daemon *daemon);
+ * waiting requests are answered. False when a run did not end, for its server answers nothing, not
+ * even a cancel: what it uses stays open, the job is taken up at the next start, and the caller
+ * must end the process at once. Accepts NULL. */
+bool daemon_stop(struct daemon *daemon);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 /* A core dump would hold passwords. */
 static void harden(void)
@@ -45,7 +46,8 @@ static int serve(const struct config *config)
         (void)sigwait(&signals, &signal_number);
     while (signal_number == SIGHUP); /* nothing to reload yet */
     log_event(LOG_LEVEL_INFO, "stopping", "signal=%d", signal_number);
-    daemon_stop(daemon);
+    if (!daemon_stop(daemon))
+        _exit(1); /* a thread still uses what exit would take down */
     return 0;
 }
 

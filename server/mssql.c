@@ -2,7 +2,6 @@
 #include "server/mem.h"
 #include "server/mssql_conf.h"
 #include "server/mssql_inner.h"
-#include "server/utf16.h"
 
 #include <assert.h>
 #include <dlfcn.h>
@@ -79,10 +78,8 @@ const char *mssql_default_driver(void)
     return default_driver;
 }
 
-void mssql_close(struct mssql *session)
+void mssql_free(struct mssql *session)
 {
-    if (!session)
-        return;
     if (session->connection) {
         (void)SQLDisconnect(session->connection); /* fails when it is gone already */
         (void)SQLFreeHandle(SQL_HANDLE_DBC, session->connection);
@@ -92,32 +89,25 @@ void mssql_close(struct mssql *session)
     free(session);
 }
 
+void mssql_close(struct mssql *session)
+{
+    if (!session)
+        return;
+    lock_take(&session->lock);
+    session->closed = true;
+    bool in_use = session->abandoned;
+    lock_drop(&session->lock);
+    if (!in_use)
+        mssql_free(session);
+}
+
 void mssql_set_query_seconds(struct mssql *session, int seconds)
 {
     session->query_s = seconds;
+    session->cancel_s = seconds;
 }
 
 bool mssql_is_dead(const struct mssql *session)
 {
     return atomic_load(&session->dead);
-}
-
-int mssql_execute(struct mssql *session, const char *batch, mssql_on_message *on_message, void *ctx,
-                  struct err *err)
-{
-    struct mssql_run run;
-    uint16_t *text = utf16_from_text(batch, NULL);
-    if (!text)
-        return err_set(err, ERR_INPUT, 0, "the statement is not valid UTF-8");
-    if (mssql_run_begin(&run, session, 0, err) < 0) {
-        free(text);
-        return -1;
-    }
-    run.on_message = on_message;
-    run.ctx = ctx;
-    mssql_run_enter(&run);
-    SQLRETURN rc = mssql_run_leave(&run, SQLExecDirectW(run.statement, text, SQL_NTS));
-    mssql_run_drain(&run, rc, NULL, NULL);
-    free(text);
-    return mssql_run_end(&run, err);
 }

@@ -1,8 +1,8 @@
 #pragma once
 /* A session with SQL Server over ODBC (FreeTDS's driver by default), through wide functions only:
  * UTF-8 in the daemon, UTF-16 at this border. Messages are keyed by number, never by words.
- * Autocommit always; every result is drained to its end. One session, one thread; only
- * mssql_cancel may come from another. (facts: FreeTDS 1.3.17 as measured) */
+ * Autocommit always; every result is drained to its end. One session, one user at a time; only
+ * mssql_cancel may come from another thread. (facts: FreeTDS 1.3.17 as measured) */
 #include "server/err.h"
 
 #include <stdbool.h>
@@ -28,7 +28,8 @@ struct mssql_message {
     const char *text; /* UTF-8, valid during the call */
 };
 
-/* Called in the session's thread for each message, result by result as they arrive. Inside one
+/* Called for each message, result by result as they arrive, by a thread of the session while its
+ * user waits in mssql_execute; it must be quick and not use the session. Inside one
  * result the driver puts errors first and after a cancel even turns their order: search, do not
  * count on places. */
 typedef void mssql_on_message(void *ctx, const struct mssql_message *message);
@@ -58,7 +59,8 @@ void mssql_close(struct mssql *session);
  * -1: ERR_SQL with the number of the first error (in the server's order; the cause comes before
  * 3013), ERR_CANCELLED when mssql_cancel was called meanwhile (the batch may nevertheless have had
  * its effect, if it was at its end), ERR_UNREACHABLE when the connection broke without an error of
- * the server before it (the session is dead then). */
+ * the server before it, or when a cancel stayed unanswered for LIMIT_CANCEL_S (the session is dead
+ * then; in the second case the batch may still run on the server). ERR_SYSTEM: no thread. */
 MUST_CHECK int mssql_execute(struct mssql *session, const char *batch, mssql_on_message *on_message,
                              void *ctx, struct err *err);
 
@@ -101,7 +103,8 @@ MUST_CHECK int mssql_stream(struct mssql *session, const char *sql,
  * from being closed meanwhile. */
 void mssql_cancel(struct mssql *session);
 
-/* For tests, which cannot wait: gives queries up after this much silence. */
+/* For tests, which cannot wait: gives queries up after this much silence, and batches when their
+ * cancel stays unanswered for so long. */
 void mssql_set_query_seconds(struct mssql *session, int seconds);
 
 /* True when the session must be closed and opened anew. */

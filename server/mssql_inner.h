@@ -6,9 +6,9 @@
  *                            └─────────────── until the last result ─────────────────────────┤
  *   mssql_run_end (joins a canceller, frees the statement, decides what the request came to) ┘
  *
- * SQLCancel is called by a thread of its own, started by mssql_cancel and joined by the session's
- * thread: the driver may answer it only when the server does, and that wait must not be the
- * caller's. */
+ * A batch's calls run in a thread of their own (mssql_batch.c). SQLCancel is called by a thread of
+ * its own, started by mssql_cancel and joined by the session's thread: the driver may answer it
+ * only when the server does, and that wait must not be the caller's. */
 #include "server/lock.h"
 #include "server/mssql.h"
 
@@ -33,6 +33,12 @@ struct mssql_family {
     int own_severity;             /* ... which have at most this severity */
 };
 
+/* Disconnects and frees; nobody uses the session any more. */
+void mssql_free(struct mssql *session);
+
+/* Starts a thread that no signal of the process reaches; 0 or an errno. */
+MUST_CHECK int mssql_start_thread(pthread_t *out_thread, void *(*run)(void *), void *argument);
+
 /* The one ODBC environment, from mssql_init to mssql_fini. */
 SQLHENV mssql_environment(void);
 
@@ -43,16 +49,20 @@ struct mssql {
     SQLHDBC connection;
     const struct mssql_family *family;
     atomic_bool dead;
-    int query_s; /* silence after which a query is given up */
+    int query_s;  /* silence after which a query is given up */
+    int cancel_s; /* a batch is abandoned so long after its cancel */
 
-    struct lock lock;     /* guards all below */
-    struct wait changed;  /* running or in_call changed */
-    SQLHSTMT statement;   /* of the running request */
-    bool running;         /* a request has begun and not ended */
-    bool in_call;         /* the session's thread is inside ODBC; SQLCancel is only then allowed */
-    bool cancel_wanted;   /* mssql_cancel was called during this request */
-    bool has_canceller;   /* canceller is to be joined */
-    int64_t cancel_at_ns; /* not before this moment of the monotonic clock */
+    struct lock lock;      /* guards all below */
+    struct wait changed;   /* running, in_call or cancel_wanted changed, or a batch is done */
+    SQLHSTMT statement;    /* of the running request */
+    bool running;          /* a request has begun and not ended */
+    bool in_call;          /* the session's thread is inside ODBC; SQLCancel is only then allowed */
+    bool cancel_wanted;    /* mssql_cancel was called during this request */
+    bool has_canceller;    /* canceller is to be joined */
+    int64_t cancel_at_ns;  /* not before this moment of the monotonic clock */
+    int64_t give_up_at_ns; /* when the cancel counts as unanswered */
+    bool abandoned;        /* the thread of an abandoned batch uses the session */
+    bool closed;           /* by its owner: that thread frees it */
     pthread_t canceller;
 };
 

@@ -50,28 +50,32 @@ static void *cancel_until_over(void *argument)
     return NULL;
 }
 
-/* A thread that no signal of the process reaches. */
-static int start_canceller(struct mssql *session)
+int mssql_start_thread(pthread_t *out_thread, void *(*run)(void *), void *argument)
 {
     pthread_attr_t attributes;
     sigset_t all;
     (void)sigfillset(&all);
-    if (pthread_attr_init(&attributes) != 0)
-        return -1;
-    int failed = pthread_attr_setsigmask_np(&attributes, &all);
+    int failed = pthread_attr_init(&attributes);
+    if (failed)
+        return failed;
+    failed = pthread_attr_setsigmask_np(&attributes, &all);
     if (!failed)
-        failed = pthread_create(&session->canceller, &attributes, cancel_until_over, session);
+        failed = pthread_create(out_thread, &attributes, run, argument);
     (void)pthread_attr_destroy(&attributes);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 void mssql_cancel(struct mssql *session)
 {
     lock_take(&session->lock);
-    if (session->running && !session->has_canceller) {
+    if (session->running && !session->cancel_wanted) {
         session->cancel_wanted = true;
-        session->has_canceller = start_canceller(session) == 0; /* else the next call tries again */
+        session->give_up_at_ns = clock_mono_ns() + session->cancel_s * INT64_C(1000000000);
+        wait_wake_all(&session->changed);
     }
+    if (session->running && !session->has_canceller) /* when it fails the next call tries again */
+        session->has_canceller =
+            mssql_start_thread(&session->canceller, cancel_until_over, session) == 0;
     lock_drop(&session->lock);
 }
 

@@ -1,4 +1,5 @@
 #include "server/store.h"
+#include "server/clock.h"
 #include "server/db_driver.h"
 #include "server/lock.h"
 #include "server/mem.h"
@@ -13,6 +14,8 @@
 /* Works a transaction takes at most: bounds how long the first of them waits for the last, and
  * the size of the log. Far above what as many waiting callers can make. */
 #define BATCH_MAX 1000
+
+#define TRY_DISK_NS 1000000000 /* between two looks whether a failed disk has come back */
 
 static const struct db_driver *const drivers[] = {
     &db_sqlite_driver,
@@ -149,18 +152,54 @@ static struct ticket *take_batch_locked(struct store *store) NEEDS(store->lock)
     return batch;
 }
 
+/* Writes something that is gone again in the same transaction: only a real write tells whether the
+ * disk has come back. */
+static int try_disk_work(struct db *db, void *arg, struct err *err)
+{
+    int64_t changed;
+    (void)arg;
+    if (db_run(db_use(db, SQL_DISK_TRY), &changed, err) < 0)
+        return -1;
+    return db_run(db_use(db, SQL_DISK_TRIED), &changed, err);
+}
+
+static void ignore_done(void *ctx, int rc, const struct err *err)
+{
+    (void)ctx;
+    (void)rc; /* note_health has seen it */
+    (void)err;
+}
+
+/* The next batch; after a disk failure nobody may come for long (readyz says no), so the writer
+ * itself tries the disk now and then. NULL: closing, and all is written. */
+static struct ticket *next_batch(struct store *store, struct ticket *try_disk)
+{
+    struct ticket *batch = NULL;
+    int64_t until = clock_mono_ns() + TRY_DISK_NS;
+    lock_take(&store->lock);
+    while (!store->queue_head && !store->is_closing && !batch) {
+        if (atomic_load(&store->is_healthy))
+            wait_on(&store->wake, &store->lock);
+        else if (clock_mono_ns() < until)
+            wait_until(&store->wake, &store->lock, until);
+        else
+            batch = try_disk;
+    }
+    if (!batch)
+        batch = take_batch_locked(store);
+    lock_drop(&store->lock);
+    return batch;
+}
+
 /* No timer waits for a batch to fill: while one commit is flushing the next batch comes in. */
 static void *writer_main(void *ctx)
 {
     struct store *store = ctx;
     for (;;) {
-        lock_take(&store->lock);
-        while (!store->queue_head && !store->is_closing)
-            wait_on(&store->wake, &store->lock);
-        struct ticket *batch = take_batch_locked(store);
-        lock_drop(&store->lock);
+        struct ticket try_disk = {.work = try_disk_work, .done = ignore_done};
+        struct ticket *batch = next_batch(store, &try_disk);
         if (!batch)
-            return NULL; /* closing, and all is written */
+            return NULL;
         run_batch(store, batch);
     }
 }

@@ -59,3 +59,14 @@ int store_intent_list(struct db *db, const char *job, const char *instance, cons
     *out_rows = rows;
     return 0;
 }
+
+int store_intent_leftovers(struct db *db, struct intent_row **out_rows, size_t *out_count,
+                           struct err *err)
+{
+    void *rows = NULL;
+    struct db_use *use = db_use(db, SQL_INTENT_LIST_LEFTOVER);
+    if (row_all(&intent_shape, use, intent_shape.count, &rows, out_count, err) < 0)
+        return -1;
+    *out_rows = rows;
+    return 0;
+}

@@ -149,6 +149,9 @@ struct intent_row {
 };
 void intent_row_fini(struct intent_row *row);
 MUST_CHECK int store_intent_insert(struct db *db, const struct intent_row *row, struct err *err);
+/* For each instance on which no job runs: the first open intent of a job that has ended. */
+MUST_CHECK int store_intent_leftovers(struct db *db, struct intent_row **out_rows,
+                                      size_t *out_count, struct err *err);
 MUST_CHECK int store_intent_close(struct db *db, const char *id, const char *state,
                                   const char *detail, struct err *err);
 /* Of one job (job not NULL) or instance; only those in `state` when it is not NULL. */

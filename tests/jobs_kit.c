@@ -141,6 +141,9 @@ void jobs_place_put_instance(struct jobs_place *place, const char *name, const c
     struct instance instance;
     struct json_faults faults = {0};
     cJSON *tree = jobs_kit_json(JOBS_KIT_INSTANCE);
+    char *host = mem_format("\"%s.invalid\"", name); /* a server of its own */
+    jobs_kit_set(tree, "/host", host);
+    free(host);
     apply(tree, changes);
     (void)(instance_read(tree, place->secrets, &instance, &faults) < 0); /* asked just below */
     jobs_kit_expect_none(&faults);

@@ -61,6 +61,7 @@ static const struct wrong wrongs[] = {
     {"/confirm_production", "'yes'", NULL, ""},
     {"/ignore_windows", "1", NULL, ""},
     {"/baseline", "'last'", NULL, "\"latest\""},
+    {"/baseline", "'latest'", NULL, "not offered yet"},
     {"/notify", "'dba'", NULL, ""},
     {"/notify", "['dba','No Such Name']", "/notify/1", "name of a webhook"},
     {"/notify", "[5]", "/notify/0", "name of a webhook"},
@@ -141,7 +142,7 @@ static void comes_back_from_the_store_as_it_went(void **state)
         "'limits':{'minutes':1,'buffer_memory_mib':2,'read_mib':3,'written_mib':0},"
         "'assume_free_mib':0,'priority':0,'not_before':'2026-12-05T01:00:00.5+01:00',"
         "'deadline':'2026-12-06T00:00:00Z','confirm_production':true,'ignore_windows':true,"
-        "'baseline':'latest','notify':['dba-chat'],'labels':{'change':'CHG-1042'},"
+        "'baseline':null,'notify':['dba-chat'],'labels':{'change':'CHG-1042'},"
         "'requested_by':'SQL Agent'}");
     assert_int_equal(definition_read(tree, &first, &faults), 0);
     cJSON *whole = definition_to_json(&first);

@@ -74,10 +74,13 @@ static bool is_held(struct jobs_place *place)
     return held;
 }
 
-static void waits_and_tries_again_where_the_network_failed(void **state)
+static void waits_and_tries_again_where_that_may_help(void **state)
 {
-    static const enum err_code codes[] = {ERR_UNREACHABLE, ERR_TIMEOUT};
-    for (size_t i = 0; i < JSON_COUNT(codes); i++) {
+    static const struct {
+        enum err_code code;
+        int number;
+    } cases[] = {{ERR_UNREACHABLE, 0}, {ERR_TIMEOUT, 0}, {ERR_SQL, 18401}, {ERR_SQL, 6005}};
+    for (size_t i = 0; i < JSON_COUNT(cases); i++) {
         if (i > 0) {
             (void)jobs_place_tear_down(state);
             (void)jobs_place_set_up(state);
@@ -85,7 +88,7 @@ static void waits_and_tries_again_where_the_network_failed(void **state)
         struct jobs_place *place = place_of(state);
         struct run *run = start(place);
         int64_t before = clock_wall_ms();
-        settle_with(run, codes[i], 0);
+        settle_with(run, cases[i].code, cases[i].number);
         struct job_row row = jobs_place_get_job(place, run->row.id);
         assert_string_equal(row.state, "waiting");
         assert_string_equal(row.state_reason, "unreachable");
@@ -173,6 +176,17 @@ static void holds_the_instance_after_a_refused_login_or_right(void **state)
         job_row_fini(&row);
         run_free(run);
     }
+}
+
+/* A full disk on our side says nothing about the job: its stored trials stay. */
+static void goes_back_into_the_queue_when_the_store_failed(void **state)
+{
+    struct jobs_place *place = place_of(state);
+    struct run *run = start(place);
+    settle_with(run, ERR_STORE, 13);
+    jobs_place_expect_state(place, run->row.id, "queued", NULL);
+    expect_events(place, 0, 0, 0);
+    run_free(run);
 }
 
 static void fails_without_holding_the_instance_for_other_errors(void **state)
@@ -409,14 +423,17 @@ static int cancel_work(struct db *db, void *arg, struct err *err)
     return rc;
 }
 
-static void keeps_a_cancel_that_others_stored_meanwhile(void **state)
+static void heeds_a_cancel_that_others_stored_meanwhile(void **state)
 {
     struct jobs_place *place = place_of(state);
     struct run *run = start(place);
     jobs_place_write(place, cancel_work, run->row.id);
     settle_with(run, ERR_UNREACHABLE, 0);
+    jobs_place_expect_state(place, run->row.id, "cancelled", NULL);
     struct job_row row = jobs_place_get_job(place, run->row.id);
     assert_true(row.cancel_asked);
+    assert_int_not_equal(row.finished_at, 0);
+    expect_events(place, 1, 0, 1);
     job_row_fini(&row);
     run_free(run);
 }
@@ -424,11 +441,12 @@ static void keeps_a_cancel_that_others_stored_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        JOBS_TEST(waits_and_tries_again_where_the_network_failed),
+        JOBS_TEST(waits_and_tries_again_where_that_may_help),
         JOBS_TEST(doubles_the_distance_up_to_five_minutes),
         JOBS_TEST(fails_when_an_instance_stays_away_too_long),
         JOBS_TEST(begins_to_count_anew_when_a_try_was_kept_back),
         JOBS_TEST(holds_the_instance_after_a_refused_login_or_right),
+        JOBS_TEST(goes_back_into_the_queue_when_the_store_failed),
         JOBS_TEST(fails_without_holding_the_instance_for_other_errors),
         JOBS_TEST(ends_or_goes_back_by_the_reason_it_was_stopped_for),
         JOBS_TEST(forgets_that_it_was_unreachable_when_it_goes_back_for_another_reason),
@@ -437,7 +455,7 @@ int main(void)
         JOBS_TEST(keeps_what_was_measured_when_it_is_cancelled),
         JOBS_TEST(tells_what_could_not_be_cleaned_up),
         JOBS_TEST(says_that_clean_up_is_pending_where_the_instance_is_away),
-        JOBS_TEST(keeps_a_cancel_that_others_stored_meanwhile),
+        JOBS_TEST(heeds_a_cancel_that_others_stored_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void compression_follows_version_and_edition(void **state)
         const char *rule; /* a word of it; NULL: legal */
     } cases[] = {
         {"default", 9, 2, -1, NULL, NULL},
-        {"off", 9, 3, -1, NULL, "2008"},
+        {"off", 9, 3, -1, NULL, NULL},
         {"on", 9, 3, -1, NULL, "2008"},
         {"on", 10, 3, -1, version_2008, NULL},
         {"on", 10, 2, -1534726760, version_2008, "Enterprise"},

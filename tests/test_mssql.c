@@ -279,6 +279,29 @@ static void an_ignored_cancel_does_not_hold_its_caller(void **state)
     assert_true(mssql_is_dead(batch.place->session));
 }
 
+static void a_batch_is_left_alone_when_its_cancel_stays_unanswered(void **state)
+{
+    struct place_batch batch = {.place = *state, .text = BACKUP};
+    place_fault(batch.place, "{'do': 'ignore_attention'}");
+    place_fault(batch.place, "{'do': 'hold_at_percent', 'percent': 50}");
+    mssql_set_query_seconds(batch.place->session, 1);
+    place_begin(&batch);
+    assert_int_equal(sim_wait_for(batch.place->sim, SIM_EVENT_HELD, NULL, 1, WAIT_MS), 0);
+    mssql_cancel(batch.place->session);
+    place_end(&batch);
+    assert_int_equal(batch.rc, -1);
+    assert_int_equal(batch.err.code, ERR_UNREACHABLE);
+    assert_true(mssql_is_dead(batch.place->session));
+    mssql_cancel(batch.place->session); /* harmless */
+    int count = batch.count;
+    mssql_close(batch.place->session); /* its thread frees it when the server comes back */
+    batch.place->session = NULL;
+    sim_fault_clear(batch.place->sim);
+    assert_int_equal(place_open(batch.place), 0);
+    assert_usable(batch.place);
+    assert_int_equal(batch.count, count); /* nobody listens any more */
+}
+
 /* --- broken connections -------------------------------------------------------------------------
  */
 
@@ -344,6 +367,7 @@ int main(void)
         TEST(no_cancel_is_lost_however_early_it_comes),
         TEST(a_cancel_when_nothing_runs_changes_nothing),
         TEST(an_ignored_cancel_does_not_hold_its_caller),
+        TEST(a_batch_is_left_alone_when_its_cancel_stays_unanswered),
         TEST(a_connection_dropped_in_a_backup_ends_the_session),
         TEST(a_connection_dropped_anywhere_is_never_a_success),
         TEST(a_server_that_goes_away_ends_the_session),

@@ -51,10 +51,10 @@ static void judges_each_answer(void **state)
         bool disables;
     } cases[] = {
         {200, "delivered", false}, {202, "delivered", false}, {204, "delivered", false},
-        {299, "delivered", false}, {301, "dead", false},      {302, "dead", false},
-        {307, "dead", false},      {400, "dead", false},      {401, "dead", false},
-        {403, "dead", false},      {404, "dead", false},      {408, "pending", false},
-        {409, "pending", false},   {410, "dead", true},       {413, "dead", false},
+        {299, "delivered", false}, {301, "pending", false},   {302, "pending", false},
+        {307, "pending", false},   {400, "pending", false},   {401, "pending", false},
+        {403, "pending", false},   {404, "pending", false},   {408, "pending", false},
+        {409, "pending", false},   {410, "dead", true},       {413, "pending", false},
         {425, "pending", false},   {429, "pending", false},   {500, "pending", false},
         {502, "pending", false},   {503, "pending", false},   {504, "pending", false},
     };
@@ -77,7 +77,7 @@ static void judges_each_failure_before_an_answer(void **state)
         const char *wanted;
     } cases[] = {
         {ERR_UNREACHABLE, "pending"}, {ERR_TIMEOUT, "pending"}, {ERR_STORE, "pending"},
-        {ERR_SYSTEM, "pending"},      {ERR_REFUSED, "dead"},    {ERR_INPUT, "dead"},
+        {ERR_SYSTEM, "pending"},      {ERR_REFUSED, "dead"}, {ERR_INPUT, "dead"},
         {ERR_NOT_FOUND, "dead"},
     };
     for (size_t i = 0; i < JSON_COUNT(cases); i++) {

@@ -410,7 +410,8 @@ static void the_report_reads_from_top_to_bottom(void **state)
         const char *found = strstr(at, in_order[i]);
         if (!found)
             fail_msg("\"%s\" is missing or too early in:\n%s", in_order[i], markdown);
-        at = found;
+        else
+            at = found;
     }
     free(markdown);
     cJSON_Delete(report);

@@ -364,6 +364,30 @@ static void tells_every_webhook_however_many_there_are(void **state)
     free(definition);
 }
 
+/* Two names may stand for one server: it measures one job at a time all the same. */
+static void one_server_under_two_names_is_one_server(void **state)
+{
+    struct jobs_place *place = *state;
+    static const char *const lower[] = {"/host", "'sql01.example.net'", NULL};
+    static const char *const upper[] = {"/host", "'SQL01.example.net'", NULL};
+    jobs_place_put_instance(place, "one", lower);
+    jobs_place_put_instance(place, "two", upper);
+    struct job_row row = jobs_place_job("one", NULL);
+    char *first = jobs_place_put_job(place, &row);
+    row = jobs_place_job("two", NULL);
+    char *second = jobs_place_put_job(place, &row);
+    struct claim claim = {.now_ms = clock_wall_ms()};
+    jobs_place_write(place, scheduler_claim_work, &claim);
+    assert_true(claim.found);
+    assert_string_equal(claim.row.id, first);
+    job_row_fini(&claim.row);
+    jobs_place_write(place, scheduler_claim_work, &claim);
+    assert_false(claim.found);
+    jobs_place_expect_state(place, second, "waiting", "lane_busy");
+    free(first);
+    free(second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +405,7 @@ int main(void)
         JOBS_TEST(keeps_windows_shut_whose_time_zone_went_missing),
         JOBS_TEST(ends_jobs_whose_deadline_passed_before_they_started),
         JOBS_TEST(queues_again_what_ran_when_the_process_died),
+        JOBS_TEST(one_server_under_two_names_is_one_server),
         JOBS_TEST(tells_every_webhook_however_many_there_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

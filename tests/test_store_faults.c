@@ -1,4 +1,5 @@
 /* The store on a disk that fails: writes share commits, and each is answered truly. */
+#include "server/clock.h"
 #include "server/mem.h"
 #include "server/store.h"
 #include "server/store_rows.h"
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -164,6 +166,25 @@ static void a_failing_commit_answers_every_waiter(void **state)
     }
 }
 
+/* When the disk was full nobody may come for long, because readyz says no: the store itself looks
+ * whether it is back. */
+static void a_disk_that_comes_back_is_noticed_without_a_caller(void **state)
+{
+    struct kit_store *kit = *state;
+    struct err err = {0};
+    struct job_row row = kit_job("sql01");
+    kit_store_start(kit);
+    fail_from_now(100000, true);
+    assert_int_equal(store_write(kit->store, kit_insert_job_work, &row, &err), -1);
+    assert_false(store_is_healthy(kit->store));
+    vfs_reset();
+    int64_t until = clock_mono_ns() + INT64_C(20000000000);
+    while (!store_is_healthy(kit->store) && clock_mono_ns() < until)
+        (void)usleep(1000); /* the next look, not a guess of how long it takes */
+    assert_true(store_is_healthy(kit->store));
+    job_row_fini(&row);
+}
+
 /* Rows of a megabyte overflow SQLite's cache, so that writing fails in the middle of a work and
  * SQLite gives the whole transaction up. */
 static void a_transaction_lost_in_the_middle_answers_every_waiter(void **state)
@@ -230,6 +251,7 @@ int main(void)
         FAULT_TEST(eight_clients_share_commits),
         FAULT_TEST(a_batch_is_one_commit_and_each_is_answered),
         FAULT_TEST(a_failing_commit_answers_every_waiter),
+        FAULT_TEST(a_disk_that_comes_back_is_noticed_without_a_caller),
         FAULT_TEST(a_transaction_lost_in_the_middle_answers_every_waiter),
         FAULT_TEST(no_single_failure_loses_what_was_acknowledged),
     };

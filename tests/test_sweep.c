@@ -331,11 +331,12 @@ static void accepts_what_the_contract_allows(void **state)
     static const char *const rights[] = {
         "{'database':'S'}",
         "{'database':'na]me [x] \\u00e4'}",
-        "{'database':'S','buffercount':['default',7,50],'maxtransfersize':['default',65536,4194304]"
-        ","
-        "'blocksize':[512,65536],'files':[1,64],'compression':['default','off','on','MS_XPRESS']}",
-        "{'database':'S','targets':[{'name':'a','paths':['/backup/x','/backup'],'files':3},"
-        "{'name':'b','paths':['d:\\\\BACKUP\\\\x']},{'name':'c','paths':['NUL'],'files':2}]}",
+        "{'database':'S','buffercount':['default',7,50],'blocksize':[512,65536]}",
+        "{'database':'S','buffercount':[7],'maxtransfersize':['default',65536,4194304]}",
+        "{'database':'S','files':[1,64],'compression':['default','off','on','MS_XPRESS']}",
+        "{'database':'S','targets':[{'name':'a','paths':['/backup/x','/backup'],'files':3}]}",
+        "{'database':'S','targets':[{'name':'b','paths':['d:\\\\BACKUP\\\\x']}]}",
+        "{'database':'S','targets':[{'name':'c','paths':['NUL'],'files':2}]}",
         "{'database':'S','confirm_on':{'name':'x','paths':['/backup']}}",
         "{'database':'S','confirm_on':null}",
     };

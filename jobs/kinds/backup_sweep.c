@@ -21,16 +21,20 @@ static bool settings_of(const struct sweep *sweep, const struct arm *arm,
     return backup_settings_read(arm->settings, sweep->targets, sweep->confirm_on, out);
 }
 
+static int check_word(const struct run *run, const char *word, struct err *err)
+{
+    const char *rule = guard_compression(word, &run->plan.facts);
+    return rule ? err_set(err, ERR_REFUSED, 0, "compression %s: %s", word, rule) : 0;
+}
+
 /* What this version and edition cannot do is refused before anything runs. */
 static int check_server(struct run *run, const struct sweep *sweep, struct err *err)
 {
     const cJSON *word;
-    cJSON_ArrayForEach(word, sweep->compression)
-    {
-        const char *rule = guard_compression(word->valuestring, &run->plan.facts);
-        if (rule)
-            return err_set(err, ERR_REFUSED, 0, "compression %s: %s", word->valuestring, rule);
-    }
+    if (!sweep->compression)
+        return check_word(run, "off", err); /* what is sent when nothing is asked for */
+    cJSON_ArrayForEach(word, sweep->compression) if (check_word(run, word->valuestring, err) <
+                                                     0) return -1;
     return 0;
 }
 

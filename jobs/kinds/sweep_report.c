@@ -97,7 +97,7 @@ static cJSON *interval_of(const struct sweep *sweep, const struct bundle *bundle
         if (!sweep->options[option] || !cJSON_IsNumber(own))
             continue;
         double low = own->valuedouble;
-        double high = own->valuedouble;
+        double high = low;
         for (size_t i = 0; i < bundle->arm_count; i++) {
             const cJSON *value = json_member(bundle->arms[i].settings, name);
             if (!spot->qualifies[i] || !cJSON_IsNumber(value) ||

@@ -75,7 +75,7 @@ static const struct {
     const char *rule;
 } compression_words[] = {
     {"default", 0, NULL},
-    {"off", 10, "NO_COMPRESSION needs SQL Server 2008 or later; use \"default\""},
+    {"off", 0, NULL}, /* SQL Server 2005 is sent no word: it compresses nothing anyhow */
     {"on", 10, "COMPRESSION needs SQL Server 2008 or later"},
     {"MS_XPRESS", 16, "COMPRESSION (ALGORITHM = MS_XPRESS) needs SQL Server 2022 or later"},
     {"QAT_DEFLATE", 16, "COMPRESSION (ALGORITHM = QAT_DEFLATE) needs SQL Server 2022 or later"},

@@ -94,6 +94,14 @@ RELEASE work;
 -- Its changes alone are undone; work_keep must follow.
 ROLLBACK TO work;
 
+-- name: disk_try
+-- A write for its own sake: after a disk failure only that tells that it is over.
+INSERT INTO idempotency (key, fingerprint, job, created_at) VALUES ('', '', '', 0);
+
+-- name: disk_tried
+-- Never to be seen by anybody.
+DELETE FROM idempotency WHERE key = '';
+
 -- === instances ===================================================================================
 
 -- part: instance_columns
@@ -340,6 +348,17 @@ INSERT INTO intent ({intent_columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
 -- name: intent_close
 -- Undone, or failed and why.
 UPDATE intent SET state = ?2, detail = ?3 WHERE id = ?1;
+
+-- name: intent_list_leftover
+-- For each instance where nothing runs: the first thing that an ended job has not undone.
+SELECT {intent_columns} FROM intent WHERE intent.id IN (
+    SELECT (SELECT open.id FROM intent AS open JOIN job ON job.id = open.job
+        WHERE open.instance = instance.name AND open.state = 'open' AND job.finished_at > 0
+        ORDER BY open.id LIMIT 1)
+    FROM instance
+    WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.state = 'running' AND job.state <> 'succeeded'
+        AND job.instance = instance.name))
+LIMIT 100;
 
 -- name: intent_list_job
 -- In the order they were made.

@@ -20,8 +20,8 @@ struct client_reply {
     char ***rows; /* of the last result set with columns; NULL cells are NULL */
     char **columns;
     int row_count, column_count;
-    int sets;   /* result sets with columns */
-    int steps;  /* answers of SQLMoreResults */
+    int sets;    /* result sets with columns */
+    int steps;   /* answers of SQLMoreResults */
     bool failed; /* some call said SQL_ERROR */
 };
 
@@ -31,13 +31,13 @@ struct client *client_open(int port, const char *user, const char *password, con
                            int *out_number);
 void client_close(struct client *client);
 /* Runs a batch and drains it. The reply is freed by client_reply_free. */
-void client_run(struct client *client, const char *sql, struct client_reply *out_reply);
+void client_run(struct client *c, const char *sql, struct client_reply *r);
 /* The same with text parameters for its question marks (an RPC). */
-void client_run_with(struct client *client, const char *sql, const char *const *parameters,
-                     int count, struct client_reply *out_reply);
+void client_run_with(struct client *c, const char *sql, const char *const *parameters,
+                     int count, struct client_reply *r);
 /* SQLPrepare and SQLExecute, twice. */
-void client_prepare_twice(struct client *client, const char *sql, const char *parameter,
-                          struct client_reply *out_reply);
+void client_prepare_twice(struct client *c, const char *sql, const char *parameter,
+                          struct client_reply *r);
 void client_cancel(struct client *client);
 void client_reply_free(struct client_reply *reply);
 /* The first message with the number, NULL if there is none. */

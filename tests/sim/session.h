@@ -60,8 +60,8 @@ struct session {
     int spid;
     char *login, *host, *program, *database, *interface;
     uint32_t tds_version;
-    bool ready; /* logged in */
-    bool encrypted;
+    bool ready;             /* logged in */
+    bool encrypted, strict; /* strict: TLS before TDS */
     int port;
     int64_t login_us, request_us;
     int64_t cpu_ms, reads;
@@ -78,7 +78,7 @@ struct session {
     int transactions;
     bool implicit, no_count, xact_abort;
     int64_t row_count;
-    int error; /* @@ERROR */
+    int error;                 /* @@ERROR */
     int flags[16], flag_count; /* session trace flags */
     struct prepared *prepared;
     int prepared_count, next_handle;
@@ -98,21 +98,21 @@ struct session {
     uint16_t done_status;
     uint16_t done_command;
     int64_t done_count;
-    int64_t identity; /* SCOPE_IDENTITY() */
+    int64_t identity;  /* SCOPE_IDENTITY() */
     struct undo *undo; /* tables as they were before the transaction changed them */
 };
 
 enum wake { WAKE_TIMEOUT, WAKE_ATTENTION, WAKE_CLOSED, WAKE_SIGNAL };
 
 /* session.c */
-void *sim_session_run(void *session);
+void *sim_session_run(void *pointer);
 void sim_session_free(struct session *s);
 /* Waits until the monotonic time (0 = only looks), an attention, the end or a signal. */
 enum wake sim_session_wait(struct session *s, int64_t until_us);
 bool sim_session_should_stop(struct session *s); /* looks at attention, KILL and the end */
 void sim_session_reset(struct session *s);
 void sim_session_log(struct session *s, const char *text);
-int sim_login(struct session *s, const struct bytes *body); /* login.c; -1 = close */
+int sim_login(struct session *s, const struct bytes *in); /* login.c; -1 = close */
 int sim_prelogin(struct session *s, struct bytes *body, bool *out_login_only);
 
 /* reply.c */
@@ -139,7 +139,7 @@ void sim_reply_finish(struct session *s); /* the last DONE and the end of the me
 
 /* encode.c */
 void sim_encode_type(struct bytes *b, struct type type, uint32_t tds_version);
-void sim_encode_value(struct bytes *b, struct type type, const struct value *v,
+void sim_encode_value(struct bytes *b, struct type type, const struct value *in,
                       uint32_t tds_version, struct arena *arena);
 /* decode.c: false when the bytes end early or a type is not known. */
 bool sim_decode_parameter(const uint8_t **p, const uint8_t *end, struct arena *arena,
@@ -155,13 +155,15 @@ const struct sim_message *sim_message_at(int i); /* NULL behind the last */
 int sim_language_find(const char *name);         /* lcid, 0 unknown */
 const char *sim_language_name(int lcid);
 const char *sim_language_alias(int lcid);
-int sim_language_at(int i); /* lcids, 0 behind the last */
+int sim_language_at(int i);    /* lcids, 0 behind the last */
 int sim_language_id(int lcid); /* as @@LANGID */
 const char *sim_message_text(struct arena *arena, int number, int lcid, const char *const *args,
                              int count);
 /* An error or an info by its number; severity and state as the catalogue has them. Texts follow,
  * ended by NULL. Returns false, so that callers can `return sim_raise(…)`. */
-bool sim_raise(struct session *s, int number, int state, ...) __attribute__((sentinel));
+#define sim_raise(session, number, state, ...)                                                     \
+    sim_raise_args((session), (number), (state), (const char *const[]){__VA_ARGS__})
+bool sim_raise_args(struct session *s, int number, int state, const char *const *args);
 bool sim_raise_text(struct session *s, int number, int severity, int state, const char *text);
 const char *sim_num(struct session *s, int64_t n); /* as text, in the request's arena */
 
@@ -203,7 +205,8 @@ bool sim_restore(struct frame *f, struct stmt *st);
 bool sim_alter_database(struct frame *f, struct stmt *st);
 bool sim_create_snapshot(struct frame *f, struct stmt *st);
 bool sim_drop_database(struct frame *f, struct stmt *st);
-bool sim_control(struct frame *f, const char *json);
+/* The time and the waits of changing rows, with the snapshots that there are. */
+void sim_workload(struct frame *f, const struct name *target, int64_t rows);
 struct variable *sim_variable_find(struct frame *f, const char *name);
 struct variable *sim_variable_add(struct frame *f, const char *name, struct type type);
 void sim_frame_fini(struct frame *f);

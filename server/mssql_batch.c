@@ -1,0 +1,133 @@
+/* A batch runs in a thread of its own: after a cancel the driver waits for the server's answer
+ * without end, and no call of another thread gets it out of there. Who sent the batch waits for
+ * that thread, but only so long after a cancel:
+ *
+ *   sender  mssql_execute ─┬─ done: joins, takes the result
+ *                          └─ abandons: the session is dead ── mssql_close leaves it to the thread
+ *   thread  ODBC, messages ─── done ──────────────────────┬─ not abandoned: the sender frees all
+ *           (it may come back when the connection ends)   └─ abandoned: frees what was left to it
+ */
+#include "server/clock.h"
+#include "server/mem.h"
+#include "server/mssql_inner.h"
+#include "server/utf16.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct batch {
+    struct mssql *session;
+    uint16_t *text;
+    mssql_on_message *on_message; /* the sender's, or NULL: not called once it has gone */
+    void *ctx;
+    /* guarded by session->lock */
+    bool done;
+    bool abandoned;
+    /* the thread's until done */
+    int rc;
+    struct err err;
+};
+
+static void batch_free(struct batch *batch)
+{
+    free(batch->text);
+    free(batch);
+}
+
+static void pass_on(void *ctx, const struct mssql_message *message)
+{
+    struct batch *batch = ctx;
+    lock_take(&batch->session->lock);
+    if (!batch->abandoned && batch->on_message)
+        batch->on_message(batch->ctx, message);
+    lock_drop(&batch->session->lock);
+}
+
+static void finish(struct batch *batch)
+{
+    struct mssql *session = batch->session;
+    lock_take(&session->lock);
+    batch->done = true;
+    bool abandoned = batch->abandoned;
+    bool frees_session = abandoned && session->closed;
+    if (abandoned)
+        session->abandoned = false;
+    wait_wake_all(&session->changed);
+    lock_drop(&session->lock); /* the sender may free everything from here on */
+    if (frees_session)
+        mssql_free(session);
+    if (abandoned)
+        batch_free(batch);
+}
+
+static void *run_batch(void *argument)
+{
+    struct batch *batch = argument;
+    struct mssql_run run;
+    (void)pthread_setname_np(pthread_self(), "mssql-batch"); /* only for people who look */
+    batch->rc = mssql_run_begin(&run, batch->session, 0, &batch->err);
+    if (batch->rc == 0) {
+        run.on_message = pass_on;
+        run.ctx = batch;
+        mssql_run_enter(&run);
+        SQLRETURN rc = mssql_run_leave(&run, SQLExecDirectW(run.statement, batch->text, SQL_NTS));
+        mssql_run_drain(&run, rc, NULL, NULL);
+        batch->rc = mssql_run_end(&run, &batch->err);
+    }
+    finish(batch);
+    return NULL;
+}
+
+/* False when a cancel stayed unanswered: the batch is abandoned then. */
+static bool await(struct batch *batch)
+{
+    struct mssql *session = batch->session;
+    lock_take(&session->lock);
+    while (!batch->done && !batch->abandoned) {
+        if (!session->cancel_wanted)
+            wait_on(&session->changed, &session->lock);
+        else if (clock_mono_ns() < session->give_up_at_ns)
+            wait_until(&session->changed, &session->lock, session->give_up_at_ns);
+        else
+            batch->abandoned = true;
+    }
+    bool done = batch->done;
+    session->abandoned = !done;
+    if (!done)
+        atomic_store(&session->dead, true);
+    lock_drop(&session->lock);
+    return done;
+}
+
+int mssql_execute(struct mssql *session, const char *text, mssql_on_message *on_message, void *ctx,
+                  struct err *err)
+{
+    pthread_t thread;
+    uint16_t *units = utf16_from_text(text, NULL);
+    if (!units)
+        return err_set(err, ERR_INPUT, 0, "the statement is not valid UTF-8");
+    struct batch *batch = mem_alloc(1, sizeof *batch);
+    *batch =
+        (struct batch){.session = session, .text = units, .on_message = on_message, .ctx = ctx};
+    lock_take(&session->lock);
+    session->cancel_wanted = false; /* of the request before */
+    lock_drop(&session->lock);
+    int failed = mssql_start_thread(&thread, run_batch, batch);
+    if (failed) {
+        batch_free(batch);
+        return err_set(err, ERR_SYSTEM, failed, "start a thread for a batch: %s",
+                       strerrordesc_np(failed));
+    }
+    if (!await(batch)) {
+        (void)pthread_detach(thread);
+        return err_set(err, ERR_UNREACHABLE, 0,
+                       "SQL Server did not answer within %d s that the batch be cancelled",
+                       session->cancel_s);
+    }
+    (void)pthread_join(thread, NULL);
+    int rc = batch->rc;
+    if (rc < 0 && err)
+        *err = batch->err;
+    batch_free(batch);
+    return rc;
+}
