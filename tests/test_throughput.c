@@ -276,8 +276,9 @@ static void accepts_what_people_ask_for(void **state)
     static const char *const cases[] = {
         "{'databases':['Sales']}",
         "{'databases':['a]b \\u0022c','数据库','💾'],'compression':'default'}",
-        "{'databases':['Sales'],'targets':[{'name':'NUL','paths':['NUL'],'files':8},"
-        "{'name':'disk','paths':['/backup','D:\\\\Backup\\\\x'],'files':4}],'compression':'on'}",
+        "{'databases':['S'],'targets':[{'name':'NUL','paths':['NUL'],'files':8}]}",
+        "{'databases':['S'],'targets':[{'name':'d','paths':['/backup','D:\\\\Backup'],'files':4}]}",
+        "{'databases':['S'],'targets':[{'name':'d','paths':['NUL']}],'compression':'on'}",
     };
     for (size_t i = 0; i < JSON_COUNT(cases); i++) {
         struct json_faults faults = {0};
