@@ -171,7 +171,7 @@ int journal_undo_others(struct run *run, struct err *err)
         return 0;
     bool undisturbed = run_keep_undisturbed(run, true);
     int rc = store_read(run->parts->store, list_work, &work, err);
-    for (size_t i = 0; i < work.count && rc == 0; i++) {
+    for (size_t i = work.count; i-- > 0 && rc == 0;) { /* the newest first */
         rc = undo_one(run, &work.rows[i], err);
         if (rc == 0)
             rc = store_write(run->parts->store, tell_work, work.rows[i].job, err);

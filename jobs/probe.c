@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FILE_TYPE_LOG 1 /* sys.master_files.type */
+
 /* clang-format off */
 static const char *const texts[PROBE_QUERY_COUNT] = {
     /* 2008 R2 and newer */
@@ -15,8 +17,8 @@ static const char *const texts[PROBE_QUERY_COUNT] = {
     [PROBE_WAITS] = "SELECT wait_type, wait_time_ms, waiting_tasks_count FROM sys.dm_exec_session_wait_stats WHERE session_id = @@SPID",
     [PROBE_INSTANCE_WAITS] = "SELECT wait_type, wait_time_ms, waiting_tasks_count FROM sys.dm_os_wait_stats WHERE waiting_tasks_count > 0",
     /* dm_os_volume_stats: 2008 R2 SP1 and newer */
-    [PROBE_READS] = "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?",
-    [PROBE_READS_PLAIN] = "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?",
+    [PROBE_READS] = "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?",
+    [PROBE_READS_PLAIN] = "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?",
     [PROBE_FOREIGN] = "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%')",
 };
 /* clang-format on */
@@ -81,14 +83,15 @@ static void take_waits(struct probe_sample *out, const struct mssql_rows *rows)
 static void take_files(struct probe_sample *out, const struct mssql_rows *rows)
 {
     size_t count = rows ? mssql_row_count(rows) : 0;
-    bool with_volume = rows && mssql_column_count(rows) > 3;
+    bool with_volume = rows && mssql_column_count(rows) > 4;
     out->files = mem_alloc(count, sizeof *out->files);
     for (size_t i = 0; i < count; i++) {
         struct probe_file *file = &out->files[out->file_count++];
         copy_text(file->name, sizeof file->name, mssql_text(rows, i, 0));
         file->bytes = mssql_int(rows, i, 1, 0);
         file->stall_ms = mssql_int(rows, i, 2, 0);
-        copy_text(file->volume, sizeof file->volume, with_volume ? mssql_text(rows, i, 3) : NULL);
+        file->log = mssql_int(rows, i, 3, 0) == FILE_TYPE_LOG;
+        copy_text(file->volume, sizeof file->volume, with_volume ? mssql_text(rows, i, 4) : NULL);
     }
 }
 

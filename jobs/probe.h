@@ -37,6 +37,7 @@ struct probe_file {
     char volume[264]; /* "" unknown */
     int64_t bytes;
     int64_t stall_ms;
+    bool log; /* of the transaction log */
 };
 
 struct probe_sample {

@@ -147,6 +147,7 @@ static cJSON *read_differences(const struct probe_sample *before, const struct p
         cJSON_AddItemToObject(item, "volume", json_text(file->volume[0] ? file->volume : NULL));
         cJSON_AddNumberToObject(item, "bytes", (double)(file->bytes - old->bytes));
         cJSON_AddNumberToObject(item, "stall_ms", (double)(file->stall_ms - old->stall_ms));
+        cJSON_AddBoolToObject(item, "log", file->log);
         cJSON_AddItemToArray(list, item);
     }
     return list;

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define FIRST_LINE_DATABASES 4 /* more are told below */
+
 /* --- overhead: trace_flag, snapshot_overhead ------------------------------------------------ */
 
 void markdown_add_overhead(struct buf *out, double ratio)
@@ -105,39 +107,75 @@ static void overhead_section(struct buf *out, const cJSON *rows)
 
 /* --- bottleneck: backup_throughput ---------------------------------------------------------- */
 
-static void bottleneck_verdict(struct buf *out, const cJSON *rows)
+static void add_bottleneck(struct buf *out, const cJSON *target)
 {
-    const cJSON *row = cJSON_GetArrayItem(rows, 0);
-    const cJSON *target = cJSON_GetArrayItem(json_member(row, "targets"), 0);
+    static const struct {
+        const char *verdict, *words;
+    } words[] = {
+        {"read", "**reading** limits"},
+        {"write", "**writing** limits"},
+        {"cpu", "the **CPU** limits"},
+        {"balanced", "reading and writing keep pace"},
+    };
     const char *verdict = markdown_text(target, "verdict");
-    int more = cJSON_GetArraySize(rows) - 1;
-    buf_add(out, "**");
-    markdown_add_text(out, markdown_text(row, "database"));
-    buf_add(out, "** to ");
+    const char *found = "the evidence does not tell what limits";
+    for (size_t i = 0; verdict && i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i].verdict, verdict) == 0)
+            found = words[i].words;
+    buf_add(out, " to ");
     markdown_add_text(out, markdown_text(target, "name"));
-    buf_add(out, ": ");
-    if (!verdict || strcmp(verdict, "unsure") == 0)
-        buf_add(out, "the evidence does not tell what limits");
-    else if (strcmp(verdict, "balanced") == 0)
-        buf_add(out, "reading and writing keep pace");
-    else if (strcmp(verdict, "cpu") == 0)
-        buf_add(out, "the **CPU** limits");
-    else
-        buf_format(out, "**%s** limits", strcmp(verdict, "read") == 0 ? "reading" : "writing");
-    buf_add(out, " (");
+    buf_format(out, ": %s (", found);
     markdown_add_percent(out, markdown_number(target, "fraction_of_ceiling"));
     buf_add(out, " of what reading alone gives)");
+}
+
+/* One database: each of its targets, or what reading alone gives. */
+static void add_database_verdict(struct buf *out, const cJSON *row)
+{
+    const cJSON *targets = json_member(row, "targets");
+    const cJSON *target = NULL;
+    int said = 0;
+    buf_add(out, "**");
+    markdown_add_text(out, markdown_text(row, "database"));
+    buf_add(out, "**");
+    cJSON_ArrayForEach(target, targets)
+    {
+        buf_add(out, said++ ? "," : "");
+        add_bottleneck(out, target);
+    }
+    if (said > 0)
+        return;
+    buf_add(out, ": reading alone gives ");
+    markdown_add_rate(out, markdown_number(row, "read_ceiling_mib_s"));
+    buf_add(out, " MiB/s");
+}
+
+static void bottleneck_verdict(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    int said = 0;
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (said == FIRST_LINE_DATABASES)
+            break;
+        buf_add(out, said++ ? "; " : "");
+        add_database_verdict(out, row);
+    }
+    int more = cJSON_GetArraySize(rows) - said;
     if (more > 0)
         buf_format(out, "; %d more database%s below", more, more == 1 ? "" : "s");
     buf_add(out, ".");
 }
 
-static void add_list(struct buf *out, const char *title, const cJSON *texts)
+static void add_list(struct buf *out, const char *title, const cJSON *target, const char *member)
 {
+    const cJSON *texts = json_member(target, member);
     const cJSON *text = NULL;
     if (cJSON_GetArraySize(texts) == 0)
         return;
-    buf_format(out, "%s:\n\n", title);
+    buf_format(out, "%s (", title);
+    markdown_add_text(out, markdown_text(target, "name"));
+    buf_add(out, "):\n\n");
     cJSON_ArrayForEach(text, texts)
     {
         buf_add(out, "- ");
@@ -150,6 +188,8 @@ static void add_list(struct buf *out, const char *title, const cJSON *texts)
 static void add_targets(struct buf *out, const cJSON *targets)
 {
     const cJSON *target = NULL;
+    if (cJSON_GetArraySize(targets) == 0)
+        return;
     buf_add(out, "| target | MiB/s | of the ceiling | verdict |\n|---|---:|---:|---|\n");
     cJSON_ArrayForEach(target, targets)
     {
@@ -166,9 +206,31 @@ static void add_targets(struct buf *out, const cJSON *targets)
     buf_add(out, "\n");
     cJSON_ArrayForEach(target, targets)
     {
-        add_list(out, "Evidence", json_member(target, "evidence"));
-        add_list(out, "Advice", json_member(target, "advice"));
+        add_list(out, "Evidence", target, "evidence");
+        add_list(out, "Advice", target, "advice");
     }
+}
+
+/* What each data file and its drive gave while the database was only read. */
+static void add_read_files(struct buf *out, const cJSON *files)
+{
+    const cJSON *file = NULL;
+    if (cJSON_GetArraySize(files) == 0)
+        return;
+    buf_add(out, "| file | drive | MiB/s | ms of waiting a MiB |\n|---|---|---:|---:|\n");
+    cJSON_ArrayForEach(file, files)
+    {
+        buf_add(out, "| ");
+        markdown_add_text(out, markdown_text(file, "file"));
+        buf_add(out, " | ");
+        markdown_add_text(out, markdown_text(file, "volume"));
+        buf_add(out, " | ");
+        markdown_add_rate(out, markdown_number(file, "mib_s"));
+        buf_add(out, " | ");
+        markdown_add_rate(out, markdown_number(file, "stall_ms_per_mib"));
+        buf_add(out, " |\n");
+    }
+    buf_add(out, "\n");
 }
 
 static void bottleneck_section(struct buf *out, const cJSON *rows)
@@ -176,11 +238,18 @@ static void bottleneck_section(struct buf *out, const cJSON *rows)
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, rows)
     {
+        const char *slowest = markdown_text(row, "slowest_drive");
         buf_add(out, "## Bottleneck of ");
         markdown_add_text(out, markdown_text(row, "database"));
         buf_add(out, "\n\nReading alone (NUL) gives ");
         markdown_add_rate(out, markdown_number(row, "read_ceiling_mib_s"));
-        buf_add(out, " MiB/s.\n\n");
+        buf_add(out, " MiB/s");
+        if (slowest) {
+            buf_add(out, "; the slowest drive is ");
+            markdown_add_text(out, slowest);
+        }
+        buf_add(out, ".\n\n");
+        add_read_files(out, json_member(row, "files"));
         add_targets(out, json_member(row, "targets"));
     }
 }

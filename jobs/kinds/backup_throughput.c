@@ -1,0 +1,75 @@
+/* backup_throughput: what each database gives when it is only read (NUL) and what each target
+ * takes of it, and which side is the slower one (seed 0). Every BACKUP is COPY_ONLY. */
+#include "jobs/backup.h"
+#include "jobs/kinds/kinds.h"
+#include "jobs/kinds/throughput.h"
+#include "jobs/kinds/throughput_report.h"
+#include "jobs/preflight.h"
+
+/* The waits a verdict needs, 0 included (domain.md 4.2). */
+static const char *const waits_shown[] = {"BACKUPIO", "BACKUPBUFFER", "ASYNC_IO_COMPLETION", NULL};
+
+static int check_databases(struct run *run, const struct throughput *throughput, struct err *err)
+{
+    const char *rule = guard_compression(throughput->compression, &run->plan.facts);
+    if (rule)
+        return err_set(err, ERR_REFUSED, 0, "compression %s: %s", throughput->compression, rule);
+    const cJSON *database;
+    cJSON_ArrayForEach(database, throughput->databases)
+    {
+        if (preflight_database(run, database->valuestring, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int plan_throughput(struct run *run, struct err *err)
+{
+    struct throughput throughput;
+    throughput_read(run->definition.parameters, &throughput, NULL);
+    int rc = check_databases(run, &throughput, err);
+    if (rc == 0) {
+        throughput_add_arms(&throughput, &run->plan);
+        plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
+        rc = preflight_backups(run, throughput.targets, NULL, err);
+    }
+    throughput_fini(&throughput);
+    return rc;
+}
+
+static int prepare_throughput(struct run *run, struct err *err)
+{
+    (void)err; /* nothing here can fail */
+    run->probe.always = waits_shown;
+    return 0;
+}
+
+static int trial_of_throughput(struct run *run, const struct design_step *step, struct trial *trial,
+                               struct err *err)
+{
+    struct throughput throughput;
+    struct backup_settings settings;
+    int rc = -1;
+    throughput_read(run->definition.parameters, &throughput, NULL);
+    if (backup_settings_read(run->plan.arms[step->arm].settings, throughput.targets, NULL,
+                             &settings))
+        rc = backup_trial(run, &settings, trial, err);
+    else
+        (void)err_set(err, ERR_STORE, 0, "an arm of the stored plan names no known target");
+    throughput_fini(&throughput);
+    return rc;
+}
+
+const struct job_kind kind_backup_throughput = {
+    .name = "backup_throughput",
+    .summary = "what reading gives (NUL) and each target takes, and which side is the slower one",
+    .exclusive = true,
+    .order = DESIGN_RANDOM_BLOCKS,
+    .parameters = throughput_fields,
+    .parameter_count = THROUGHPUT_FIELD_COUNT,
+    .check = throughput_check,
+    .plan = plan_throughput,
+    .prepare = prepare_throughput,
+    .trial = trial_of_throughput,
+    .report = throughput_report,
+};
