@@ -110,14 +110,13 @@ static int64_t free_by(const struct mssql_rows *rows, const char *path)
 }
 
 /* Windows before 2017: drive letter and free MiB. */
-static int64_t free_by_fixed_drives(struct run *run, const char *path)
+static int64_t free_by_fixed_drives(struct mssql *session, const char *path)
 {
     struct mssql_rows *rows = NULL;
     struct err ignored; /* absent or not permitted: not known */
     int64_t bytes = -1;
     if (!tsql_path_is_windows(path) || path[1] != ':' ||
-        mssql_query(run_session(run), "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows, &ignored) <
-            0)
+        mssql_query(session, "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows, &ignored) < 0)
         return -1;
     for (size_t i = 0; i < mssql_row_count(rows); i++) {
         const char *drive = mssql_text(rows, i, 0);
@@ -129,19 +128,24 @@ static int64_t free_by_fixed_drives(struct run *run, const char *path)
     return bytes;
 }
 
-int64_t files_free_bytes(struct run *run, const char *path)
+int64_t files_free_bytes_seen(struct mssql *session, const char *path)
 {
     int64_t bytes = -1;
     for (size_t i = 0; i < JSON_COUNT(space_queries) && bytes < 0; i++) {
         struct mssql_rows *rows = NULL;
         struct err ignored; /* absent on this version or not permitted: ask the next one */
-        if (mssql_query(run_session(run), space_queries[i], NULL, 0, &rows, &ignored) == 0)
+        if (mssql_query(session, space_queries[i], NULL, 0, &rows, &ignored) == 0)
             bytes = free_by(rows, path);
         mssql_rows_free(rows);
         if (i == 0 && bytes < 0)
-            bytes = free_by_fixed_drives(run, path);
+            bytes = free_by_fixed_drives(session, path);
     }
     return bytes;
+}
+
+int64_t files_free_bytes(struct run *run, const char *path)
+{
+    return files_free_bytes_seen(run_session(run), path);
 }
 
 int files_write_small(struct run *run, const char *path, struct err *err)

@@ -14,6 +14,9 @@ MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
 /* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does. */
 int64_t files_free_bytes(struct run *run, const char *path);
 
+/* The same over another session. */
+int64_t files_free_bytes_seen(struct mssql *session, const char *path);
+
 /* Writes a small backup of a system database to path (named by us, journaled by the caller), so
  * that deleting can be tried before anything big is written. */
 MUST_CHECK int files_write_small(struct run *run, const char *path, struct err *err);

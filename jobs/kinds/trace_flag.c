@@ -6,6 +6,7 @@
 #include "jobs/kinds/flag.h"
 #include "jobs/kinds/kinds.h"
 #include "jobs/member.h"
+#include "jobs/peak.h"
 #include "jobs/preflight.h"
 
 #include <inttypes.h>
@@ -185,8 +186,11 @@ static int trial_of_flag(struct run *run, const struct design_step *step, struct
     int flag = flag_of_arm(arm);
     bool on = flag_arm_is_on(arm);
     struct backup_settings settings;
-    if (settings_of(&parameters, arm, &settings, err) < 0 || flags_set(run, flag, on, err) < 0 ||
-        backup_trial(run, &settings, trial, err) < 0)
+    if (settings_of(&parameters, arm, &settings, err) < 0 || flags_set(run, flag, on, err) < 0)
+        return -1;
+    int rc = step->warmup ? peak_trial(run, &settings, trial, err)
+                          : backup_trial(run, &settings, trial, err);
+    if (rc < 0)
         return -1;
     return judge_flag(run, flag, on, trial, err);
 }
