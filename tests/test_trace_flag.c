@@ -102,6 +102,11 @@ static void refuses_more_than_anybody_waits_for(void **state)
     buf_fini(&names);
 }
 
+/* Of this flag it is not known that it needs a file. */
+#define ANY_FLAG_TO_NUL                                                                            \
+    "{'databases':['S'],'flags':[3023],'compression':'off',"                                       \
+    "'target':{'name':'n','paths':['NUL']}}"
+
 static void accepts_what_the_contract_allows(void **state)
 {
     (void)state;
@@ -109,9 +114,7 @@ static void accepts_what_the_contract_allows(void **state)
         "{'databases':['S']," TARGET "}",
         "{'databases':['S','T'],'flags':[3042],'compression':'default'," TARGET "}",
         "{'databases':['S'],'target':{'name':'d','paths':['/backup'],'files':4}}",
-        /* of this one it is not known that it needs a file */
-        "{'databases':['S'],'flags':[3023],'compression':'off','target':{'name':'n','paths':["
-        "'NUL']}}",
+        ANY_FLAG_TO_NUL,
     };
     for (size_t i = 0; i < JSON_COUNT(cases); i++) {
         struct json_faults faults = {0};
