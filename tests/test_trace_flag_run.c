@@ -2,6 +2,7 @@
 #include "server/mem.h"
 #include "tests/flag_kit.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
