@@ -116,7 +116,7 @@ static int put_back(struct run *run, int flag, const cJSON *prior, struct err *e
 int flags_undo(struct run *run, const struct intent_row *intent, struct err *err)
 {
     cJSON *prior = NULL;
-    int flag;
+    int flag = 0;
     int rc = read_intent(intent, &flag, &prior, err);
     if (rc == 0)
         rc = put_back(run, flag, prior, err);

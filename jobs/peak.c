@@ -39,16 +39,17 @@ static void end(const struct peak *peak, struct trial *trial)
     mssql_close(peak->session);
 }
 
-int peak_trial(struct run *run, struct backup_settings *settings, struct trial *trial,
+int peak_trial(struct run *run, const struct backup_settings *settings, struct trial *trial,
                struct err *err)
 {
     struct peak peak;
+    struct backup_settings watched = *settings;
     begin(run, settings, &peak);
     if (peak.session) {
-        settings->on_progress = look;
-        settings->progress_ctx = &peak;
+        watched.on_progress = look;
+        watched.progress_ctx = &peak;
     }
-    int rc = backup_trial(run, settings, trial, err);
+    int rc = backup_trial(run, &watched, trial, err);
     end(&peak, trial);
     return rc;
 }

@@ -7,5 +7,5 @@
 
 /* backup_trial, watched: fills trial->peak_bytes where it can be had (one folder whose volume's
  * free space is visible). */
-MUST_CHECK int peak_trial(struct run *run, struct backup_settings *settings, struct trial *trial,
-                          struct err *err);
+MUST_CHECK int peak_trial(struct run *run, const struct backup_settings *settings,
+                          struct trial *trial, struct err *err);

@@ -177,8 +177,8 @@ static void warn_of_global(const struct flag_parameters *parameters, cJSON *repo
     {
         report_warn(report,
                     "Trace flag %.0f is global: while this job ran it was switched for every "
-                    "session of the instance, other backups included. It was put back afterwards; "
-                    "who turned it on while it was on cannot be told from us.",
+                    "session of the instance, other backups included. Afterwards it is put back to "
+                    "what was found.",
                     flag->valuedouble);
     }
 }
