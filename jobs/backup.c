@@ -119,6 +119,7 @@ static int reserve_files(struct run *run, const struct backup_settings *settings
 
 struct listener {
     struct run *run;
+    const struct backup_settings *settings;
     struct backup_messages messages;
 };
 
@@ -127,6 +128,8 @@ static void on_message(void *ctx, const struct mssql_message *message)
     struct listener *listener = ctx;
     backup_messages_take(&listener->messages, message->number, message->severity, message->text);
     atomic_store(&listener->run->current_percent, listener->messages.percent);
+    if (message->number == MESSAGE_PROGRESS && listener->settings->on_progress)
+        listener->settings->on_progress(listener->settings->progress_ctx);
 }
 
 /* What the messages said, into the trial. */
@@ -195,10 +198,11 @@ static int64_t recorded_bytes(struct run *run, const struct backup_settings *set
     return bytes;
 }
 
-static int execute(struct run *run, const char *database, const char *statement,
+static int execute(struct run *run, const struct backup_settings *settings, const char *statement,
                    struct trial *trial, struct err *err)
 {
-    struct listener listener = {.run = run};
+    const char *database = settings->database;
+    struct listener listener = {.run = run, .settings = settings};
     struct probe_sample before;
     struct probe_sample after;
     struct err why = {0};
@@ -250,7 +254,7 @@ int backup_trial(struct run *run, const struct backup_settings *asked, struct tr
     if (rc == 0)
         rc = reserve_files(run, settings, paths, err);
     if (rc == 0)
-        rc = execute(run, settings->database, buf_text(&statement), trial, err);
+        rc = execute(run, settings, buf_text(&statement), trial, err);
     if (rc == 0 && trial->status != TRIAL_FAILED)
         trial->file_bytes = backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);
     free(seq);

@@ -122,14 +122,13 @@ static int64_t free_by(const struct mssql_rows *rows, const char *path, const ch
 }
 
 /* Windows before 2017: drive letter and free MiB. */
-static int64_t free_by_fixed_drives(struct run *run, const char *path)
+static int64_t free_by_fixed_drives(struct mssql *session, const char *path)
 {
     struct mssql_rows *rows = NULL;
     struct err ignored; /* absent or not permitted: not known */
     int64_t bytes = -1;
     if (!tsql_path_is_windows(path) || path[1] != ':' ||
-        mssql_query(run_session(run), "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows, &ignored) <
-            0)
+        mssql_query(session, "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows, &ignored) < 0)
         return -1;
     for (size_t i = 0; i < mssql_row_count(rows); i++) {
         const char *drive = mssql_text(rows, i, 0);
@@ -141,7 +140,7 @@ static int64_t free_by_fixed_drives(struct run *run, const char *path)
     return bytes;
 }
 
-int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
+int64_t files_free_bytes_seen(struct mssql *session, const char *path, char **out_volume)
 {
     int64_t bytes = -1;
     char *volume = NULL;
@@ -149,12 +148,12 @@ int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
         struct mssql_rows *rows = NULL;
         const char *mount = NULL;
         struct err ignored; /* absent on this version or not permitted: ask the next one */
-        if (mssql_query(run_session(run), space_queries[i], NULL, 0, &rows, &ignored) == 0)
+        if (mssql_query(session, space_queries[i], NULL, 0, &rows, &ignored) == 0)
             bytes = free_by(rows, path, &mount);
         if (bytes >= 0)
             volume = mem_copy(mount);
         mssql_rows_free(rows);
-        if (i == 0 && bytes < 0 && (bytes = free_by_fixed_drives(run, path)) >= 0)
+        if (i == 0 && bytes < 0 && (bytes = free_by_fixed_drives(session, path)) >= 0)
             volume = mem_format("%c:", path[0] & ~0x20); /* D and d are one drive */
     }
     if (out_volume && volume)
@@ -162,6 +161,11 @@ int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
     else
         free(volume);
     return bytes;
+}
+
+int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
+{
+    return files_free_bytes_seen(run_session(run), path, out_volume);
 }
 
 int files_write_small(struct run *run, const char *path, struct err *err)

@@ -15,6 +15,9 @@ MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
  * out_volume: its mount point or drive (heap), untouched when it is not known; may be NULL. */
 int64_t files_free_bytes(struct run *run, const char *path, char **out_volume);
 
+/* The same over another session. */
+int64_t files_free_bytes_seen(struct mssql *session, const char *path, char **out_volume);
+
 /* Writes a small backup of a system database to path (named by us, journaled by the caller), so
  * that deleting can be tried before anything big is written. */
 MUST_CHECK int files_write_small(struct run *run, const char *path, struct err *err);

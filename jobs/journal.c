@@ -1,5 +1,6 @@
 #include "jobs/journal.h"
 #include "jobs/files.h"
+#include "jobs/flags.h"
 #include "jobs/state.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -17,8 +18,10 @@ static int undo_file(struct run *run, const struct intent_row *intent, struct er
 static const struct {
     const char *action;
     journal_undo_one *undo;
+    bool lasts; /* from trial to trial; the kind changes it when the next one needs it otherwise */
 } actions[] = {
     {JOURNAL_FILE, undo_file},
+    {FLAGS_ACTION, flags_undo, .lasts = true},
 };
 
 struct write_work {
@@ -181,7 +184,7 @@ int journal_undo_others(struct run *run, struct err *err)
     return rc;
 }
 
-int journal_undo(struct run *run, struct err *err)
+int journal_undo_picked(struct run *run, journal_pick *pick, const void *arg, struct err *err)
 {
     struct list_work work = {.job = run->row.id, .state = "open"};
     /* a cancelled look would be taken for a file that cannot be deleted */
@@ -190,10 +193,37 @@ int journal_undo(struct run *run, struct err *err)
     if (rc == 0 && work.count > 0)
         rc = run_connect(run, err);
     for (size_t i = work.count; i-- > 0 && rc == 0;) /* the newest first */
-        rc = undo_one(run, &work.rows[i], err);
+        if (pick(&work.rows[i], arg))
+            rc = undo_one(run, &work.rows[i], err);
     list_fini(&work);
     (void)run_keep_undisturbed(run, undisturbed); /* as it was */
     return rc;
+}
+
+static bool is_any(const struct intent_row *intent, const void *arg)
+{
+    (void)intent;
+    (void)arg;
+    return true;
+}
+
+int journal_undo(struct run *run, struct err *err)
+{
+    return journal_undo_picked(run, is_any, NULL, err);
+}
+
+static bool ends_with_its_trial(const struct intent_row *intent, const void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < JSON_COUNT(actions); i++)
+        if (strcmp(actions[i].action, intent->action) == 0)
+            return !actions[i].lasts;
+    return true;
+}
+
+int journal_undo_trial(struct run *run, struct err *err)
+{
+    return journal_undo_picked(run, ends_with_its_trial, NULL, err);
 }
 
 int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left, struct err *err)

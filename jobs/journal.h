@@ -31,6 +31,13 @@ MUST_CHECK int journal_undo_others(struct run *run, struct err *err);
 
 /* For an ended job: stores what its `cleanup` has come to since its end. */
 MUST_CHECK int journal_tell(struct run *run, struct err *err);
+/* The same after one trial: what lasts from trial to trial (the table says what) is left alone. */
+MUST_CHECK int journal_undo_trial(struct run *run, struct err *err);
+
+/* The same for those open intents that pick says yes to. */
+typedef bool journal_pick(const struct intent_row *intent, const void *arg);
+MUST_CHECK int journal_undo_picked(struct run *run, journal_pick *pick, const void *arg,
+                                   struct err *err);
 
 /* The job's `cleanup` from its intents: none, pending, done, failed. And left_behind: an array of
  * {"action", "object", "detail"}, which the caller frees; out_left may be NULL. */

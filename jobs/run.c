@@ -199,11 +199,8 @@ static void set_options(struct mssql *session)
     }
 }
 
-int run_connect(struct run *run, struct err *err)
+int run_open_session(struct run *run, struct mssql **out_session, struct err *err)
 {
-    if (run_session(run) && !mssql_is_dead(run_session(run)))
-        return 0;
-    run_disconnect(run);
     const struct instance *instance = &run->instance;
     char *password = NULL;
     if (secrets_resolve(run->parts->secrets, instance->password, &password, err) < 0)
@@ -223,10 +220,18 @@ int run_connect(struct run *run, struct err *err)
                                   .verify_host = instance->verify_host,
                                   .app_name = app_name,
                                   .driver = driver};
-    struct mssql *session = NULL;
-    int rc = mssql_open(&target, &session, err);
+    int rc = mssql_open(&target, out_session, err);
     secrets_free(password);
-    if (rc < 0)
+    return rc;
+}
+
+int run_connect(struct run *run, struct err *err)
+{
+    if (run_session(run) && !mssql_is_dead(run_session(run)))
+        return 0;
+    run_disconnect(run);
+    struct mssql *session = NULL;
+    if (run_open_session(run, &session, err) < 0)
         return -1;
     set_session(run, session);
     run->connected = true;

@@ -86,6 +86,10 @@ bool run_rest(struct run *run, int64_t ms);
 MUST_CHECK int run_connect(struct run *run, struct err *err);
 void run_disconnect(struct run *run);
 
+/* One more session of the same login, for looking on while the run's own is busy. No stop cancels
+ * it; the caller closes it. */
+MUST_CHECK int run_open_session(struct run *run, struct mssql **out_session, struct err *err);
+
 /* The session, for the worker. */
 struct mssql *run_session(struct run *run);
 

@@ -203,7 +203,7 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
         return -1; /* the ending cleans up; what stopped the trial weighs more than its record */
     if (stored < 0)
         return *err = store_err, -1;
-    return journal_undo(run, &undo_err) < 0 ? (*err = undo_err, -1) : 0;
+    return journal_undo_trial(run, &undo_err) < 0 ? (*err = undo_err, -1) : 0;
 }
 
 /* A step until it is settled: contaminated trials are repeated, up to the limit. */

@@ -22,8 +22,9 @@ static void each_kind_says_its_own_verdict(void **state)
          "\"high\":"
          "1.03,\"verdict\":\"inconclusive\"},{\"database\":\"HR\",\"flag\":3042,\"ratio\":1.0556,"
          "\"low\":1.05,\"high\":1.06,\"verdict\":\"slower\"}]}",
-         "With **trace flag 3042 on HR** it runs 5.6 % slower (times in proportion: 1.050 to "
-         "1.060); 1 more below.\n"},
+         "Trace flag 3042 makes backups of HR 5.6 % slower (95 % interval +5.0 % to +6.0 %); 1 "
+         "more "
+         "below.\n"},
         {"{\"overhead\":[{\"location\":\"SSD\",\"snapshots\":1,\"ratio\":1.001,\"low\":0.999,"
          "\"high\":"
          "1.003,\"verdict\":\"no_difference\"}]}",

@@ -10,5 +10,10 @@ bool markdown_kind_verdict(struct buf *out, const cJSON *report);
 /* Its tables: overhead, bottleneck, history, confirmation. */
 void markdown_kind_sections(struct buf *out, const cJSON *report);
 
+/* Of overhead rows with a "flag" (report_markdown_flags.c): one row as a sentence without its full
+ * stop, and the table. */
+void markdown_flag_verdict(struct buf *out, const cJSON *row);
+void markdown_flag_section(struct buf *out, const cJSON *rows);
+
 /* "2.0 % slower", "1.2 % faster" for a ratio of times. */
 void markdown_add_overhead(struct buf *out, double ratio);

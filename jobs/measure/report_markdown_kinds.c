@@ -17,15 +17,14 @@ void markdown_add_overhead(struct buf *out, double ratio)
         buf_format(out, "%.1f %% %s", 100 * fabs(ratio - 1), ratio >= 1 ? "slower" : "faster");
 }
 
-/* "trace flag 3042 on Sales" or "2 snapshots at SSD". */
+static bool is_of_flag(const cJSON *row)
+{
+    return !isnan(markdown_number(row, "flag"));
+}
+
+/* "2 snapshots at SSD" */
 static void add_subject(struct buf *out, const cJSON *row)
 {
-    double flag = markdown_number(row, "flag");
-    if (!isnan(flag)) {
-        buf_format(out, "trace flag %.0f on ", flag);
-        markdown_add_text(out, markdown_text(row, "database"));
-        return;
-    }
     double snapshots = markdown_number(row, "snapshots");
     markdown_add_count(out, snapshots);
     buf_add(out, snapshots == 1 ? " snapshot at " : " snapshots at ");
@@ -60,11 +59,9 @@ static const cJSON *leading_row(const cJSON *rows)
     return leading;
 }
 
-static void overhead_verdict(struct buf *out, const cJSON *rows)
+static void snapshot_verdict(struct buf *out, const cJSON *row)
 {
-    const cJSON *row = leading_row(rows);
     const char *verdict = markdown_text(row, "verdict");
-    int more = cJSON_GetArraySize(rows) - 1;
     buf_add(out, "With **");
     add_subject(out, row);
     buf_add(out, "** ");
@@ -79,6 +76,16 @@ static void overhead_verdict(struct buf *out, const cJSON *rows)
     buf_add(out, " (times in proportion: ");
     add_interval(out, row);
     buf_add(out, ")");
+}
+
+static void overhead_verdict(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = leading_row(rows);
+    int more = cJSON_GetArraySize(rows) - 1;
+    if (is_of_flag(row))
+        markdown_flag_verdict(out, row);
+    else
+        snapshot_verdict(out, row);
     if (more > 0)
         buf_format(out, "; %d more below", more);
     buf_add(out, ".");
@@ -87,6 +94,10 @@ static void overhead_verdict(struct buf *out, const cJSON *rows)
 static void overhead_section(struct buf *out, const cJSON *rows)
 {
     const cJSON *row = NULL;
+    if (is_of_flag(cJSON_GetArrayItem(rows, 0))) {
+        markdown_flag_section(out, rows);
+        return;
+    }
     buf_add(out, "## Overhead\n\nTimes with / times without: above 1 is slower.\n\n"
                  "| with | ratio | interval | verdict |\n|---|---:|---|---|\n");
     cJSON_ArrayForEach(row, rows)

@@ -176,6 +176,7 @@ struct trial trial_new(int64_t seq, int block, int arm, bool warmup)
                           .pages = -1,
                           .bytes = -1,
                           .file_bytes = -1,
+                          .peak_bytes = -1,
                           .cpu_s = NAN,
                           .cpu_count = -1,
                           .create_s = NAN};
@@ -272,6 +273,8 @@ cJSON *trial_to_json(const struct trial *trial)
     add(tree, "bytes", known(trial->bytes));
     add(tree, "rate_mib_s", json_rounded(trial_rate(trial), DIGITS));
     add(tree, "file_bytes", known(trial->file_bytes));
+    if (trial->peak_bytes >= 0)
+        add(tree, "peak_file_bytes", known(trial->peak_bytes));
     add(tree, "cpu_s", seconds(trial->cpu_s));
     add(tree, "cpu_count", known(trial->cpu_count));
     add(tree, "cpu_percent", json_rounded(cpu_percent(trial), DIGITS));
@@ -290,7 +293,7 @@ struct trial_members {
     const char *status;
     const char *started_at;
     double elapsed_s, server_s;
-    int64_t pages, bytes, file_bytes;
+    int64_t pages, bytes, file_bytes, peak_bytes;
     double cpu_s;
     int64_t cpu_count;
     double create_s;
@@ -318,6 +321,7 @@ static const struct json_field trial_fields[] = {
     {.name = "pages",         .type = JSON_INT,    .offset = AT(pages),         .nullable = true},
     {.name = "bytes",         .type = JSON_INT,    .offset = AT(bytes),         .nullable = true},
     {.name = "file_bytes",    .type = JSON_INT,    .offset = AT(file_bytes),    .nullable = true},
+    {.name = "peak_file_bytes", .type = JSON_INT,  .offset = AT(peak_bytes),    .nullable = true},
     {.name = "cpu_s",         .type = JSON_NUMBER, .offset = AT(cpu_s),         .nullable = true},
     {.name = "cpu_count",     .type = JSON_INT,    .offset = AT(cpu_count),     .nullable = true},
     {.name = "waits",         .type = JSON_ARRAY,  .offset = JSON_NO_OFFSET},
@@ -345,6 +349,7 @@ int trial_from_json(const cJSON *tree, struct trial *out, struct err *err)
                                .pages = -1,
                                .bytes = -1,
                                .file_bytes = -1,
+                               .peak_bytes = -1,
                                .cpu_s = NAN,
                                .cpu_count = -1,
                                .create_s = NAN};
@@ -365,6 +370,7 @@ int trial_from_json(const cJSON *tree, struct trial *out, struct err *err)
     trial.pages = in.pages;
     trial.bytes = in.pages >= 0 ? in.pages * PAGE_BYTES : in.bytes;
     trial.file_bytes = in.file_bytes;
+    trial.peak_bytes = in.peak_bytes;
     trial.cpu_s = in.cpu_s;
     trial.cpu_count = in.cpu_count;
     trial.waits = copy_of(json_member(tree, "waits"));

@@ -46,6 +46,7 @@ struct trial {
     int64_t pages;        /* 8 KiB each */
     int64_t bytes;        /* pages * 8192 */
     int64_t file_bytes;   /* size of the backup as the server records it; 0 on NUL */
+    int64_t peak_bytes;   /* most that its files took on disk while it ran; -1 not watched */
     double cpu_s;         /* user + kernel of the whole SQL Server process */
     int64_t cpu_count;    /* of the server, for cpu_percent; -1 unknown */
     cJSON *waits;         /* array, owned; NULL means [] */
@@ -78,9 +79,9 @@ double trial_speed(const struct trial *trial);
 /* True when it enters statistics: ok, no warm-up, a speed. */
 bool trial_counts(const struct trial *trial);
 
-/* The members of api.md §3 "Trials" and `cpu_count`, without which cpu_percent could not be
- * computed again; seconds rounded to microseconds, rates to 6 significant digits. from_json reads
- * what to_json wrote (rate_mib_s and cpu_percent are computed again, never read); members it does
- * not know are left alone. */
+/* The members of api.md §3 "Trials", `peak_file_bytes` where known, and `cpu_count`, without which
+ * cpu_percent could not be computed again; seconds rounded to microseconds, rates to 6 significant
+ * digits. from_json reads what to_json wrote (rate_mib_s and cpu_percent are computed again, never
+ * read); members it does not know are left alone. */
 cJSON *trial_to_json(const struct trial *trial);
 MUST_CHECK int trial_from_json(const cJSON *tree, struct trial *out, struct err *err);

@@ -1,0 +1,177 @@
+#include "jobs/flags.h"
+#include "jobs/member.h"
+#include "server/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_DBCC_DENIED 2571
+#define ALL_SESSIONS (-1)
+
+/* What DBCC TRACESTATUS shows, by position: the names of its columns changed between versions. */
+enum { COLUMN_FLAG, COLUMN_STATUS, COLUMN_GLOBAL };
+
+static int refuse(const struct run *run, struct err *err)
+{
+    return err_set(err, ERR_REFUSED, MESSAGE_DBCC_DENIED,
+                   "DBCC TRACEON and TRACEOFF need the server role sysadmin, which login %s lacks; "
+                   "grant it (ALTER SERVER ROLE sysadmin ADD MEMBER [%s]) or register the "
+                   "instance with a login that has it",
+                   run->instance.login, run->instance.login);
+}
+
+int flags_check_rights(struct run *run, struct err *err)
+{
+    struct mssql_rows *rows = NULL;
+    if (mssql_query(run_session(run), "SELECT IS_SRVROLEMEMBER('sysadmin')", NULL, 0, &rows, err) <
+        0)
+        return err_wrap(err, "ask for the login's server role");
+    bool may = mssql_int(rows, 0, 0, 0) == 1;
+    mssql_rows_free(rows);
+    return may ? 0 : refuse(run, err);
+}
+
+int flags_is_on(struct run *run, int flag, struct err *err)
+{
+    char text[64];
+    struct mssql_rows *rows = NULL;
+    (void)snprintf(text, sizeof text, "DBCC TRACESTATUS (%d, %d)", flag, ALL_SESSIONS);
+    if (mssql_query(run_session(run), text, NULL, 0, &rows, err) < 0) {
+        err_wrap(err, "look at a trace flag");
+        return -1;
+    }
+    size_t column = mssql_column_count(rows) > COLUMN_GLOBAL ? COLUMN_GLOBAL : COLUMN_STATUS;
+    int on = 0; /* no row: it was never set */
+    for (size_t i = 0; i < mssql_row_count(rows); i++)
+        if (mssql_int(rows, i, COLUMN_FLAG, flag) == flag && mssql_int(rows, i, column, 0) != 0)
+            on = 1;
+    mssql_rows_free(rows);
+    return on;
+}
+
+/* When the server started, as text, "" when that cannot be seen. A flag set since lives no longer
+ * than the server does. */
+static int read_started(struct run *run, char *out, size_t size, struct err *err)
+{
+    struct mssql_rows *rows = NULL;
+    struct err why = {0};
+    out[0] = '\0';
+    if (mssql_query(run_session(run), probe_text(PROBE_STARTED), NULL, 0, &rows, &why) < 0)
+        return why.code == ERR_SQL ? 0 : (*err = why, -1); /* 2005 has no such column */
+    const char *text = mssql_text(rows, 0, 0);
+    (void)snprintf(out, size, "%s", text ? text : "");
+    mssql_rows_free(rows);
+    return 0;
+}
+
+/* As a query, which is given up when the server falls silent: nothing cancels a clean-up. */
+static int change(struct run *run, int flag, bool on, struct err *err)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "DBCC %s (%d, %d)", on ? "TRACEON" : "TRACEOFF", flag,
+                   ALL_SESSIONS);
+    if (mssql_query(run_session(run), text, NULL, 0, NULL, err) < 0)
+        return err->detail == MESSAGE_DBCC_DENIED ? refuse(run, err) : err_wrap(err, text);
+    int is_on = flags_is_on(run, flag, err);
+    if (is_on < 0)
+        return -1;
+    if (is_on != on)
+        return err_set(err, ERR_REFUSED, 0, "trace flag %d is still %s after %s", flag,
+                       is_on ? "on" : "off", text);
+    return 0;
+}
+
+/* --- putting back -------------------------------------------------------------------------- */
+
+static int read_intent(const struct intent_row *intent, int *out_flag, cJSON **out_prior,
+                       struct err *err)
+{
+    char *end = NULL;
+    long flag = strtol(intent->object, &end, 10);
+    if (flag <= 0 || flag > INT32_MAX || *end != '\0')
+        return err_set(err, ERR_STORE, 0, "\"%s\" is no trace flag's number", intent->object);
+    if (!intent->prior || member_parse_own(intent->prior, out_prior, err) < 0)
+        return err_set(err, ERR_STORE, 0, "what trace flag %ld was before cannot be read", flag);
+    *out_flag = (int)flag;
+    return 0;
+}
+
+static int put_back(struct run *run, int flag, const cJSON *prior, struct err *err)
+{
+    char started[40];
+    const char *started_then = member_text(prior, "started");
+    bool on_then = cJSON_IsTrue(json_member(prior, "on"));
+    if (read_started(run, started, sizeof started, err) < 0)
+        return -1;
+    bool known = started[0] && started_then && started_then[0];
+    if (known && strcmp(started, started_then) != 0)
+        return 0;
+    int on = flags_is_on(run, flag, err);
+    if (on < 0)
+        return -1;
+    return on == on_then ? 0 : change(run, flag, on_then, err);
+}
+
+int flags_undo(struct run *run, const struct intent_row *intent, struct err *err)
+{
+    cJSON *prior = NULL;
+    int flag = 0;
+    int rc = read_intent(intent, &flag, &prior, err);
+    if (rc == 0)
+        rc = put_back(run, flag, prior, err);
+    cJSON_Delete(prior);
+    if (rc < 0 && err->code == ERR_TIMEOUT) /* no answer is no reason to give up a flag */
+        err->code = ERR_UNREACHABLE;
+    return rc;
+}
+
+/* --- setting ------------------------------------------------------------------------------- */
+
+static bool is_of_flag(const struct intent_row *intent, const void *flag)
+{
+    return strcmp(intent->action, FLAGS_ACTION) == 0 &&
+           strtol(intent->object, NULL, 10) == *(const int *)flag;
+}
+
+static bool is_of_other_flag(const struct intent_row *intent, const void *flag)
+{
+    return strcmp(intent->action, FLAGS_ACTION) == 0 && !is_of_flag(intent, flag);
+}
+
+static int write_down(struct run *run, int flag, bool on, struct err *err)
+{
+    char object[16];
+    char started[40];
+    if (read_started(run, started, sizeof started, err) < 0)
+        return -1;
+    cJSON *tree = cJSON_CreateObject();
+    cJSON_AddBoolToObject(tree, "on", on);
+    cJSON_AddStringToObject(tree, "started", started);
+    char *prior = json_print(tree);
+    (void)snprintf(object, sizeof object, "%d", flag);
+    int rc = journal_write(run, FLAGS_ACTION, object, prior, err);
+    free(prior);
+    cJSON_Delete(tree);
+    return rc;
+}
+
+/* One open intent a flag at most, so that it always holds what was there before us: what we changed
+ * is put back first, and what we find then is the prior state, also when somebody else changed the
+ * flag meanwhile. */
+int flags_set(struct run *run, int flag, bool on, struct err *err)
+{
+    if (journal_undo_picked(run, is_of_other_flag, &flag, err) < 0)
+        return -1;
+    int found = flags_is_on(run, flag, err);
+    if (found < 0 || found == on)
+        return found < 0 ? -1 : 0;
+    if (journal_undo_picked(run, is_of_flag, &flag, err) < 0)
+        return -1;
+    found = flags_is_on(run, flag, err);
+    if (found < 0 || found == on)
+        return found < 0 ? -1 : 0;
+    if (write_down(run, flag, found, err) < 0)
+        return -1;
+    return change(run, flag, on, err);
+}

@@ -1,0 +1,25 @@
+#pragma once
+/* Global trace flags of the measured server: looked at, set and put back. A change is written down
+ * (journal.h) with what was there before, so that whatever happens somebody can put it back. Always
+ * -1: without it a global flag is not changed at all, and one would compare a setting with itself.
+ * The worker's. */
+#include "jobs/journal.h"
+
+/* The action of an intent; object: the flag's number; prior: {"on": bool, "started": when the
+ * server started, as text, "" when it cannot be had}. */
+#define FLAGS_ACTION "trace_flag"
+
+/* 1: on for all sessions, 0: off, -1: it cannot be known. */
+int flags_is_on(struct run *run, int flag, struct err *err);
+
+/* Makes the flag so, looks whether it is, and puts every other flag that this job has changed back.
+ * Changes nothing that is right already. ERR_REFUSED with 2571 when the login may not. */
+MUST_CHECK int flags_set(struct run *run, int flag, bool on, struct err *err);
+
+/* Puts back what one intent changed (journal_undo_one). Nothing is done when the flag is as it was,
+ * or when the server has been restarted since: our change ended with that, and what is set now is
+ * somebody's will. */
+MUST_CHECK int flags_undo(struct run *run, const struct intent_row *intent, struct err *err);
+
+/* ERR_REFUSED with 2571, naming what to grant, when the login may not change trace flags. */
+MUST_CHECK int flags_check_rights(struct run *run, struct err *err);
