@@ -86,16 +86,20 @@ static void expressions_compute_as_the_server_does(void **state)
         {"SELECT CASE WHEN N'a_c' LIKE N'a\\_c' ESCAPE N'\\' THEN 1 ELSE 0 END", "1"},
         {"SELECT CASE WHEN N'abc' LIKE N'[a-c]%' AND N'x' NOT LIKE N'[^x]' THEN 1 ELSE 0 END", "1"},
         {"SELECT CONVERT(varchar(20), 0x0AFF, 1)", "0x0AFF"},
-        {"SELECT CAST(CAST('00112233-4455-6677-8899-AABBCCDDEEFF' AS uniqueidentifier) AS varchar(36))",
+        {"SELECT CAST(CAST('00112233-4455-6677-8899-AABBCCDDEEFF' AS uniqueidentifier) AS "
+         "varchar(36))",
          "00112233-4455-6677-8899-AABBCCDDEEFF"},
         {"SELECT 2147483647 + CAST(1 AS bigint)", "2147483648"},
         {"SELECT CAST(12345678901234567890123456789012345678 AS numeric(38,0))",
          "12345678901234567890123456789012345678"},
         {"DECLARE @a int = 3; SET @a += 4; SELECT @a", "7"},
-        {"DECLARE @i int = 0; WHILE @i < 5 BEGIN SET @i = @i + 1; IF @i = 3 BREAK END; SELECT @i", "3"},
+        {"DECLARE @i int = 0; WHILE @i < 5 BEGIN SET @i = @i + 1; IF @i = 3 BREAK END; SELECT @i",
+         "3"},
         {"BEGIN TRY SELECT 1/0 END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH", "8134"},
-        {"DECLARE @n int; EXEC sp_executesql N'SET @o = @i * 2', N'@i int, @o int OUTPUT', @i = 21, "
-         "@o = @n OUTPUT; SELECT @n", "42"},
+        {"DECLARE @n int; EXEC sp_executesql N'SET @o = @i * 2', N'@i int, @o int OUTPUT', @i = "
+         "21, "
+         "@o = @n OUTPUT; SELECT @n",
+         "42"},
     };
     struct sim *sim = start("{'time_scale':0}");
     struct client *c = login_as(sim, "sa", "Sweetspot-1");
@@ -110,30 +114,50 @@ static void queries_join_group_and_sort(void **state)
     static const struct row rows[] = {
         {"SELECT COUNT(*) FROM sys.databases", "7"},
         {"SELECT name FROM sys.databases WHERE database_id > 4 ORDER BY name DESC", "Sales"},
-        {"SELECT TOP (1) d.name FROM sys.databases AS d JOIN sys.master_files AS f ON f.database_id = "
-         "d.database_id WHERE f.type = 0 ORDER BY f.size DESC", "Sales"},
-        {"SELECT SUM(CAST(size AS bigint)) * 8 / 1024 FROM sys.master_files WHERE database_id = DB_ID(N'Sales') "
-         "AND type = 0", "320"},
-        {"SELECT type_desc FROM sys.master_files GROUP BY type_desc HAVING COUNT(*) = 7 ORDER BY 1", "LOG"},
-        {"SELECT d.name FROM sys.databases d LEFT JOIN msdb.dbo.backupset b ON b.database_name = d.name "
-         "WHERE b.backup_set_id IS NULL AND d.database_id = 5", "Sales"},
+        {"SELECT TOP (1) d.name FROM sys.databases AS d JOIN sys.master_files AS f ON "
+         "f.database_id = "
+         "d.database_id WHERE f.type = 0 ORDER BY f.size DESC",
+         "Sales"},
+        {"SELECT SUM(CAST(size AS bigint)) * 8 / 1024 FROM sys.master_files WHERE database_id = "
+         "DB_ID(N'Sales') "
+         "AND type = 0",
+         "320"},
+        {"SELECT type_desc FROM sys.master_files GROUP BY type_desc HAVING COUNT(*) = 7 ORDER BY 1",
+         "LOG"},
+        {"SELECT d.name FROM sys.databases d LEFT JOIN msdb.dbo.backupset b ON b.database_name = "
+         "d.name "
+         "WHERE b.backup_set_id IS NULL AND d.database_id = 5",
+         "Sales"},
         {"SELECT v.volume_mount_point FROM sys.master_files f CROSS APPLY sys.dm_os_volume_stats("
-         "f.database_id, f.file_id) v WHERE f.database_id = 5 AND f.file_id = 1", "/"},
+         "f.database_id, f.file_id) v WHERE f.database_id = 5 AND f.file_id = 1",
+         "/"},
         {"SELECT COUNT(*) FROM sys.databases d OUTER APPLY (SELECT TOP (1) x.backup_set_id FROM "
-         "msdb.dbo.backupset x WHERE x.database_name = d.name ORDER BY 1 DESC) b", "7"},
+         "msdb.dbo.backupset x WHERE x.database_name = d.name ORDER BY 1 DESC) b",
+         "7"},
         {"WITH x AS (SELECT 1 AS a UNION ALL SELECT 2) SELECT SUM(a) FROM x", "3"},
-        {"SELECT MAX(r) FROM (SELECT ROW_NUMBER() OVER (ORDER BY name) AS r FROM sys.databases) t", "7"},
-        {"SELECT STRING_AGG(n, N',') WITHIN GROUP (ORDER BY n DESC) FROM (VALUES (N'a'), (N'b')) v(n)", "b,a"},
+        {"SELECT MAX(r) FROM (SELECT ROW_NUMBER() OVER (ORDER BY name) AS r FROM sys.databases) t",
+         "7"},
+        {"SELECT STRING_AGG(n, N',') WITHIN GROUP (ORDER BY n DESC) FROM (VALUES (N'a'), (N'b')) "
+         "v(n)",
+         "b,a"},
         {"SELECT COUNT(DISTINCT type) FROM sys.master_files", "2"},
-        {"SELECT name FROM sys.databases WHERE name IN (SELECT name FROM sys.databases WHERE database_id = 1)",
+        {"SELECT name FROM sys.databases WHERE name IN (SELECT name FROM sys.databases WHERE "
+         "database_id = 1)",
          "master"},
         {"SELECT 1 WHERE EXISTS (SELECT * FROM sys.databases WHERE name = N'Odd ]name''s')", "1"},
-        {"SELECT name FROM sys.databases ORDER BY database_id OFFSET 2 ROWS FETCH NEXT 1 ROWS ONLY", "model"},
-        {"SELECT [name] FROM [master].[sys].[databases] WITH (NOLOCK) WHERE [database_id]=4", "msdb"},
-        {"SELECT RTRIM(counter_name) FROM sys.dm_os_performance_counters WHERE instance_name = N'Sales' AND "
-         "counter_name LIKE N'Backup%'", "Backup/Restore Throughput/sec"},
-        {"SELECT CAST(value_in_use AS int) FROM sys.configurations WHERE name = N'backup compression default'", "0"},
-        {"SELECT text FROM sys.messages WHERE message_id = 3211 AND language_id = 3082", "%d por ciento procesado."},
+        {"SELECT name FROM sys.databases ORDER BY database_id OFFSET 2 ROWS FETCH NEXT 1 ROWS ONLY",
+         "model"},
+        {"SELECT [name] FROM [master].[sys].[databases] WITH (NOLOCK) WHERE [database_id]=4",
+         "msdb"},
+        {"SELECT RTRIM(counter_name) FROM sys.dm_os_performance_counters WHERE instance_name = "
+         "N'Sales' AND "
+         "counter_name LIKE N'Backup%'",
+         "Backup/Restore Throughput/sec"},
+        {"SELECT CAST(value_in_use AS int) FROM sys.configurations WHERE name = N'backup "
+         "compression default'",
+         "0"},
+        {"SELECT text FROM sys.messages WHERE message_id = 3211 AND language_id = 3082",
+         "%d por ciento procesado."},
     };
     struct sim *sim = start("{'time_scale':0}");
     struct client *c = login_as(sim, "sa", "Sweetspot-1");
@@ -210,10 +234,11 @@ static void an_older_version_lacks_newer_views_and_columns(void **state)
 
 static void rights_are_asked_for(void **state)
 {
-    struct sim *sim = start("{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1','sysadmin':true},"
-                            "{'name':'plain','password':'p'},"
-                            "{'name':'op','password':'p','permissions':['VIEW SERVER STATE'],"
-                            "'roles':{'Sales':['db_backupoperator'],'msdb':['db_datareader']}}]}");
+    struct sim *sim =
+        start("{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1','sysadmin':true},"
+              "{'name':'plain','password':'p'},"
+              "{'name':'op','password':'p','permissions':['VIEW SERVER STATE'],"
+              "'roles':{'Sales':['db_backupoperator'],'msdb':['db_datareader']}}]}");
     struct client *c = login_as(sim, "plain", "p");
     (void)state;
     check_error(c, "SELECT * FROM sys.dm_os_wait_stats", 300);
@@ -229,8 +254,10 @@ static void rights_are_asked_for(void **state)
     client_close(c);
     c = login_as(sim, "op", "p");
     assert_string_equal(client_text(c, "SELECT COUNT(*) FROM sys.dm_os_host_info"), "1");
-    assert_string_equal(client_text(c, "SELECT HAS_PERMS_BY_NAME(N'Sales', N'DATABASE', N'BACKUP DATABASE')"), "1");
-    assert_string_equal(client_text(c, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, N'VIEW SERVER STATE')"), "1");
+    assert_string_equal(
+        client_text(c, "SELECT HAS_PERMS_BY_NAME(N'Sales', N'DATABASE', N'BACKUP DATABASE')"), "1");
+    assert_string_equal(
+        client_text(c, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, N'VIEW SERVER STATE')"), "1");
     assert_string_equal(client_text(c, "SELECT IS_SRVROLEMEMBER(N'sysadmin')"), "0");
     struct client_reply r;
     client_run(c, "BACKUP DATABASE Sales TO DISK = N'NUL' WITH COPY_ONLY", &r);
@@ -245,10 +272,15 @@ static void tables_can_be_made_filled_and_rolled_back(void **state)
     struct sim *sim = start("{'time_scale':0}");
     struct client *c = login_as(sim, "sa", "Sweetspot-1");
     static const struct row rows[] = {
-        {"CREATE TABLE Sales.dbo.t (id int IDENTITY PRIMARY KEY, n nvarchar(5) NOT NULL, d decimal(9,2) DEFAULT 1.5)", ""},
-        {"INSERT INTO Sales.dbo.t (n) VALUES (N'a'), (N'b'); SELECT SUM(d) FROM Sales.dbo.t", "3.00"},
+        {"CREATE TABLE Sales.dbo.t (id int IDENTITY PRIMARY KEY, n nvarchar(5) NOT NULL, d "
+         "decimal(9,2) DEFAULT 1.5)",
+         ""},
+        {"INSERT INTO Sales.dbo.t (n) VALUES (N'a'), (N'b'); SELECT SUM(d) FROM Sales.dbo.t",
+         "3.00"},
         {"BEGIN TRAN; DELETE Sales.dbo.t; ROLLBACK; SELECT COUNT(*) FROM Sales.dbo.t", "2"},
-        {"BEGIN TRAN; UPDATE Sales.dbo.t SET d = d + id WHERE n = N'B'; COMMIT; SELECT MAX(d) FROM Sales.dbo.t", "3.50"},
+        {"BEGIN TRAN; UPDATE Sales.dbo.t SET d = d + id WHERE n = N'B'; COMMIT; SELECT MAX(d) FROM "
+         "Sales.dbo.t",
+         "3.50"},
         {"SELECT n INTO #copy FROM Sales.dbo.t WHERE id = 2; SELECT n FROM #copy", "b"},
         {"INSERT #copy EXEC (N'SELECT N''c'''); SELECT COUNT(*) FROM #copy", "2"},
         {"SELECT name FROM Sales.sys.tables", "t"},
@@ -294,18 +326,28 @@ static void snapshots_need_every_file_and_go_with_drop(void **state)
     struct sim *sim = start("{'time_scale':0}");
     struct client *c = login_as(sim, "sa", "Sweetspot-1");
     (void)state;
-    check_error(c, "CREATE DATABASE S1 ON (NAME = nosuch, FILENAME = '/tmp/s1.ss') AS SNAPSHOT OF Sales", 5127);
-    check_error(c, "CREATE DATABASE S1 ON (NAME = Sales, FILENAME = '/nowhere/s1.ss') AS SNAPSHOT OF Sales", 5123);
-    check_error(c, "CREATE DATABASE S1 ON (NAME = master, FILENAME = '/tmp/s1.ss') AS SNAPSHOT OF master", 1830);
-    assert_string_equal(client_text(c, "CREATE DATABASE S1 ON (NAME = Sales, FILENAME = '/tmp/s1.ss') AS SNAPSHOT "
-                                       "OF Sales; SELECT source_database_id FROM sys.databases WHERE name = 'S1'"),
-                        "5");
-    assert_string_equal(client_text(c, "SELECT is_sparse FROM sys.master_files WHERE database_id = DB_ID('S1')"), "1");
+    check_error(
+        c, "CREATE DATABASE S1 ON (NAME = nosuch, FILENAME = '/tmp/s1.ss') AS SNAPSHOT OF Sales",
+        5127);
+    check_error(
+        c, "CREATE DATABASE S1 ON (NAME = Sales, FILENAME = '/nowhere/s1.ss') AS SNAPSHOT OF Sales",
+        5123);
+    check_error(
+        c, "CREATE DATABASE S1 ON (NAME = master, FILENAME = '/tmp/s1.ss') AS SNAPSHOT OF master",
+        1830);
+    assert_string_equal(
+        client_text(c, "CREATE DATABASE S1 ON (NAME = Sales, FILENAME = '/tmp/s1.ss') AS SNAPSHOT "
+                       "OF Sales; SELECT source_database_id FROM sys.databases WHERE name = 'S1'"),
+        "5");
+    assert_string_equal(
+        client_text(c, "SELECT is_sparse FROM sys.master_files WHERE database_id = DB_ID('S1')"),
+        "1");
     assert_string_equal(client_text(c, "SELECT physical_name FROM S1.sys.database_files"),
                         "/var/opt/mssql/data/Sales.mdf");
     check_error(c, "BACKUP DATABASE S1 TO DISK = 'NUL'", 3002);
     check_error(c, "DROP DATABASE Sales", 3709);
-    assert_string_equal(client_text(c, "DROP DATABASE S1; SELECT COUNT(*) FROM sys.databases"), "7");
+    assert_string_equal(client_text(c, "DROP DATABASE S1; SELECT COUNT(*) FROM sys.databases"),
+                        "7");
     client_close(c);
     sim_stop(sim);
 }

@@ -33,7 +33,8 @@ static struct client *login(struct sim *sim, const char *extra)
 
 static void logs_in_with_and_without_encryption(void **state)
 {
-    static const char *const ways[] = {"Encryption=off", "Encryption=request", "Encryption=require"};
+    static const char *const ways[] = {"Encryption=off", "Encryption=request",
+                                       "Encryption=require"};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct sim *sim = start("{" FAST "}");
@@ -64,7 +65,8 @@ static void a_server_that_requires_encryption_encrypts_everything(void **state)
     (void)state;
     struct client *c = login(sim, "Encryption=request");
     assert_string_equal(client_text(c, "SELECT encrypt_option FROM sys.dm_exec_connections "
-                                       "WHERE session_id = @@SPID"), "TRUE");
+                                       "WHERE session_id = @@SPID"),
+                        "TRUE");
     client_close(c);
     sim_stop(sim);
 }
@@ -93,7 +95,8 @@ static void a_missing_database_gives_4060(void **state)
 
 static void names_and_passwords_may_be_of_any_script(void **state)
 {
-    struct sim *sim = start("{" FAST ",'logins':[{'name':'müller','password':'日本😀','sysadmin':true}]}");
+    struct sim *sim =
+        start("{" FAST ",'logins':[{'name':'müller','password':'日本😀','sysadmin':true}]}");
     int number = 0;
     (void)state;
     struct client *c = client_open(sim_port(sim), "müller", "日本😀", "DATABASE=Sales", &number);

@@ -57,6 +57,7 @@ struct expr {
     bool distinct;
     bool tried; /* TRY_CAST */
     int line;
+    int level;        /* of the tree below, so that chains stay short enough to walk */
     const char *text; /* name of variable, function; for CAST the type as written */
     struct name name;
     struct expr **args; /* CASE: when, then, …; else last if has_else; operand in left */
@@ -73,7 +74,7 @@ struct expr {
     /* filled by the binder */
     struct type type;
     int depth, source, column;
-    int slot; /* aggregate or window result, -1 none */
+    int slot;          /* aggregate or window result, -1 none */
     const void *bound; /* function descriptor */
 };
 
@@ -184,10 +185,10 @@ struct argument { /* of EXEC, of SET/DECLARE/UPDATE (name = value), of options *
 
 struct option { /* WITH name = value */
     const char *name;
-    const char *value;  /* text of the value, NULL if none */
+    const char *value; /* text of the value, NULL if none */
     bool is_number;
-    const char *var;    /* or the name of a variable */
-    const char *extra;  /* COMPRESSION (ALGORITHM = value, LEVEL = extra) */
+    const char *var;   /* or the name of a variable */
+    const char *extra; /* COMPRESSION (ALGORITHM = value, LEVEL = extra) */
     int line;
 };
 
@@ -201,7 +202,7 @@ struct device {
 struct stmt {
     enum stmt_kind kind;
     int line;
-    size_t at; /* where its text begins in the batch */
+    size_t at;        /* where its text begins in the batch */
     const char *verb; /* which transaction, DBCC command, SET option … in capitals */
     struct stmt *next;
     struct stmt *body, *other;
@@ -232,6 +233,7 @@ struct parser {
     const char *batch;
     struct token *tokens;
     int count, pos;
+    int depth; /* of nested expressions, queries and statements */
     int error; /* SQL Server's number, 0 = good */
     const char *error_text;
     int error_line;
@@ -255,6 +257,7 @@ void tsql_expect(struct parser *p, const char *word);
 void tsql_fail_here(struct parser *p);
 void tsql_fail(struct parser *p, int number, const char *text);
 bool tsql_is_reserved(const char *word);
+void tsql_enter(struct parser *p); /* one level deeper; the caller takes p->depth back */
 const char *tsql_identifier(struct parser *p);
 struct name tsql_name(struct parser *p);
 struct expr *tsql_expr(struct parser *p);
@@ -263,10 +266,17 @@ struct select *tsql_select(struct parser *p);
 struct from *tsql_from(struct parser *p);
 bool tsql_type(struct parser *p, struct column_def *def);
 struct stmt *tsql_statement(struct parser *p);
+/* parse_data.c */
+void tsql_parse_set(struct parser *p, struct stmt *s);
+void tsql_parse_declare(struct parser *p, struct stmt *s);
+void tsql_parse_insert(struct parser *p, struct stmt *s);
+void tsql_parse_update(struct parser *p, struct stmt *s);
+void tsql_parse_delete(struct parser *p, struct stmt *s);
+void tsql_parse_create(struct parser *p, struct stmt *s); /* ( column, … ) */
+void tsql_parse_exec(struct parser *p, struct stmt *s, bool has_word);
 /* parse_admin.c */
 void tsql_parse_backup(struct parser *p, struct stmt *s);
 void tsql_parse_dbcc(struct parser *p, struct stmt *s);
-void tsql_parse_create(struct parser *p, struct stmt *s);
 void tsql_parse_drop(struct parser *p, struct stmt *s);
 void tsql_parse_alter(struct parser *p, struct stmt *s);
 struct option *tsql_options(struct parser *p, int *out_count);

@@ -11,17 +11,20 @@ static bool is_nul(const char *path)
 static const char *device_path(struct plan *p, const struct device *d)
 {
     const struct variable *v = d->var ? sim_variable_find(p->frame, d->var) : NULL;
-    const char *path = v && !v->value.is_null ? sim_value_text(p->frame->arena, &v->value, 0) : d->path;
+    const char *path =
+        v && !v->value.is_null ? sim_value_text(p->frame->arena, &v->value, 0) : d->path;
     bool bare = !strpbrk(path, "/\\:");
 
     if (strcmp(d->type, "DISK") || is_nul(path) || !bare || !*path)
         return path;
-    return sim_arena_printf(p->frame->arena, "%s%c%s", p->sim->backup_dir, p->sim->windows ? '\\' : '/', path);
+    return sim_arena_printf(p->frame->arena, "%s%c%s", p->sim->backup_dir,
+                            p->sim->windows ? '\\' : '/', path);
 }
 
 static bool read_targets(struct plan *p, const struct stmt *st)
 {
-    p->targets = sim_arena_alloc(p->frame->arena, (size_t)(st->device_count + 1) * sizeof(*p->targets));
+    p->targets =
+        sim_arena_alloc(p->frame->arena, (size_t)(st->device_count + 1) * sizeof(*p->targets));
     for (int i = 0; i < st->device_count; i++) {
         const struct device *d = &st->devices[i];
         struct target *t = &p->targets[p->target_count++];
@@ -29,15 +32,18 @@ static bool read_targets(struct plan *p, const struct stmt *st)
             return sim_raise(p->session, 137, 2, d->var, NULL);
         t->path = device_path(p, d);
         t->mirror = d->mirror;
-        t->kind = !strcmp(d->type, "URL") ? TARGET_URL : !strcmp(d->type, "VIRTUAL_DEVICE") ? TARGET_VIRTUAL
-                  : is_nul(t->path) ? TARGET_NUL : TARGET_DISK;
+        t->kind = !strcmp(d->type, "URL")              ? TARGET_URL
+                  : !strcmp(d->type, "VIRTUAL_DEVICE") ? TARGET_VIRTUAL
+                  : is_nul(t->path)                    ? TARGET_NUL
+                                                       : TARGET_DISK;
         p->stripes += d->mirror == 0;
         if (!strcmp(d->type, "LOGICAL"))
-            return sim_raise_text(p->session, 3206, 16, 1,
-                                  sim_arena_printf(p->frame->arena,
-                                                   "Backup device '%s' does not exist. To view existing "
-                                                   "backup devices, use the sys.backup_devices catalog view.",
-                                                   t->path));
+            return sim_raise_text(
+                p->session, 3206, 16, 1,
+                sim_arena_printf(p->frame->arena,
+                                 "Backup device '%s' does not exist. To view existing "
+                                 "backup devices, use the sys.backup_devices catalog view.",
+                                 t->path));
     }
     return true;
 }
@@ -222,13 +228,15 @@ static void last_line(struct plan *p)
 {
     int64_t unit = p->sim->major >= 10 ? 1048576 : 1000000;
     int64_t bytes = p->total_pages * SIM_PAGE - p->cut_bytes;
-    dec_t rate = bytes > 0 ? (dec_t)bytes * 1000000 / p->took_ms / unit : 0; /* in thousandths, cut */
+    dec_t rate =
+        bytes > 0 ? (dec_t)bytes * 1000000 / p->took_ms / unit : 0; /* in thousandths, cut */
     struct session *s = p->session;
     struct arena *a = p->frame->arena;
 
     sim_raise(s, 3014, 1, p->verb, sim_num(s, p->total_pages), sim_num(s, p->took_ms / 1000),
-              sim_arena_printf(a, "%03d", (int)(p->took_ms % 1000)), sim_num(s, (int64_t)(rate / 1000)),
-              sim_arena_printf(a, "%03d", (int)(rate % 1000)), NULL);
+              sim_arena_printf(a, "%03d", (int)(p->took_ms % 1000)),
+              sim_num(s, (int64_t)(rate / 1000)), sim_arena_printf(a, "%03d", (int)(rate % 1000)),
+              NULL);
 }
 
 /* 4035 for each file, then what may still go wrong, then 3014. */
@@ -238,14 +246,16 @@ static bool end_messages(struct plan *p, int said)
     struct sim_fault fault;
 
     for (int i = 0; i < p->file_count; i++)
-        message(p, 4035, sim_num(s, p->pages[i]), p->database, p->files[i], sim_num(s, p->position));
+        message(p, 4035, sim_num(s, p->pages[i]), p->database, p->files[i],
+                sim_num(s, p->position));
     if (sim_fault_hit(p->sim, SIM_DROP_AFTER_4035, s->statement, p->frame->arena, &fault)) {
         sim_drop_connection(s);
         return false;
     }
     if (sim_fault_hit(p->sim, SIM_ERROR_LATE, s->statement, p->frame->arena, &fault)) {
         if (fault.number == 3202 && !fault.text)
-            return sim_raise(s, 3634, 1, sim_os_error(p->sim, 112), "SetEndOfFile", p->targets[0].path, NULL);
+            return sim_raise(s, 3634, 1, sim_os_error(p->sim, 112), "SetEndOfFile",
+                             p->targets[0].path, NULL);
         return raise_fault(p, &fault);
     }
     if (sim_session_should_stop(s))

@@ -42,8 +42,8 @@ static int state_error(const struct sim_db *db)
     static const struct {
         const char *state;
         int number;
-    } rows[] = {{"OFFLINE", 942}, {"RESTORING", 927}, {"RECOVERING", 922}, {"SUSPECT", 926},
-                {"RECOVERY_PENDING", 945}, {"EMERGENCY", 3033}};
+    } rows[] = {{"OFFLINE", 942}, {"RESTORING", 927},        {"RECOVERING", 922},
+                {"SUSPECT", 926}, {"RECOVERY_PENDING", 945}, {"EMERGENCY", 3033}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (sim_text_is(rows[i].state, db->state))
             return rows[i].number;
@@ -125,7 +125,8 @@ static bool check_devices(struct plan *p)
         if (t->kind == TARGET_VIRTUAL && !s->sysadmin)
             return sim_raise(s, 3265, 1, NULL);
         if (t->kind == TARGET_VIRTUAL)
-            return sim_raise(s, 3201, 7, t->path, "0x80770004(the virtual device has no client)", NULL);
+            return sim_raise(s, 3201, 7, t->path, "0x80770004(the virtual device has no client)",
+                             NULL);
         if ((t->kind == TARGET_URL) != (p->targets[0].kind == TARGET_URL))
             return sim_raise(s, 3011, 1, NULL);
         if (t->kind == TARGET_URL && p->sim->major < 11)
@@ -133,7 +134,8 @@ static bool check_devices(struct plan *p)
         if (!*t->path)
             return sim_raise(s, 3044, 2, NULL);
         if (sim_utf16_len(t->path) > 259)
-            return sim_raise(s, 3201, 1, t->path, "206(The filename or extension is too long.)", NULL);
+            return sim_raise(s, 3201, 1, t->path, "206(The filename or extension is too long.)",
+                             NULL);
     }
     return true;
 }
@@ -244,7 +246,8 @@ bool sim_backup_open(struct plan *p)
             continue;
         for (int k = 0; k < i; k++)
             if (sim_path_same(p->sim, p->targets[i].path, p->targets[k].path))
-                return sim_raise(p->session, 3201, 2, p->targets[i].path, sim_os_error(p->sim, 32), NULL);
+                return sim_raise(p->session, 3201, 2, p->targets[i].path, sim_os_error(p->sim, 32),
+                                 NULL);
         if (!open_one(p, &p->targets[i]))
             return false;
     }

@@ -26,7 +26,7 @@ enum opt {
     O_MEDIADESCRIPTION,
     O_ENCRYPTION,
     O_CREDENTIAL,
-    O_TEXT,   /* taken and without effect */
+    O_TEXT, /* taken and without effect */
     O_NUMBER,
     O_PLAIN,
     O_LOG_ONLY,
@@ -82,9 +82,9 @@ static bool number_in(struct plan *p, const struct option *o, const char *value,
                       int64_t high, const char *name, int64_t *out)
 {
     char *end = NULL;
-    int64_t v = strtoll(value, &end, 10);
-    if (*end)
-        return sim_raise(p->session, 102, 1, value, NULL);
+    int64_t v = strtoll(value ? value : "", &end, 10);
+    if (!value || *end || end == value)
+        return sim_raise(p->session, 102, 1, value ? value : name, NULL);
     if (v < low || v > high)
         return range(p, v, name);
     (void)o;
@@ -135,7 +135,8 @@ static bool compression(struct plan *p, const struct option *o)
                  (!strcmp(p->algorithm, "ZSTD") && p->sim->major >= 17);
     if (!known)
         return sim_raise(s, 155, 1, o->value, "BACKUP", NULL);
-    if (!strcmp(p->algorithm, "QAT_DEFLATE") && p->sim->engine_edition != 3 && p->sim->engine_edition != 2)
+    if (!strcmp(p->algorithm, "QAT_DEFLATE") && p->sim->engine_edition != 3 &&
+        p->sim->engine_edition != 2)
         return sim_raise(s, 1844, 1, "QAT_DEFLATE", p->sim->edition, NULL);
     if (!o->extra)
         return true;
@@ -167,10 +168,15 @@ static bool numbers(struct plan *p, enum opt opt, const struct option *o, const 
 
 static bool flags(struct plan *p, enum opt opt, const struct option *o)
 {
-    bool *const yes[] = {[O_COPY_ONLY] = &p->copy_only, [O_DIFFERENTIAL] = &p->differential,
-                         [O_CHECKSUM] = &p->checksum, [O_INIT] = &p->init, [O_FORMAT] = &p->format,
-                         [O_SKIP] = &p->skip, [O_ENCRYPTION] = &p->encrypt,
-                         [O_CREDENTIAL] = &p->page_blob, [O_LOG_ONLY] = NULL};
+    bool *const yes[] = {[O_COPY_ONLY] = &p->copy_only,
+                         [O_DIFFERENTIAL] = &p->differential,
+                         [O_CHECKSUM] = &p->checksum,
+                         [O_INIT] = &p->init,
+                         [O_FORMAT] = &p->format,
+                         [O_SKIP] = &p->skip,
+                         [O_ENCRYPTION] = &p->encrypt,
+                         [O_CREDENTIAL] = &p->page_blob,
+                         [O_LOG_ONLY] = NULL};
     if (opt == O_COMPRESSION)
         return compression(p, o);
     if (opt == O_NO_COMPRESSION) {
@@ -224,9 +230,11 @@ static bool one_option(struct plan *p, const struct option *o)
 
 static bool conflicts(struct plan *p, const struct stmt *st)
 {
-    static const char *const pairs[][2] = {{"INIT", "NOINIT"}, {"FORMAT", "NOFORMAT"},
+    static const char *const pairs[][2] = {{"INIT", "NOINIT"},
+                                           {"FORMAT", "NOFORMAT"},
                                            {"COMPRESSION", "NO_COMPRESSION"},
-                                           {"CHECKSUM", "NO_CHECKSUM"}, {"FORMAT", "NOINIT"}};
+                                           {"CHECKSUM", "NO_CHECKSUM"},
+                                           {"FORMAT", "NOINIT"}};
     for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
         bool a = false, b = false;
         for (int k = 0; k < st->option_count; k++) {
@@ -234,7 +242,8 @@ static bool conflicts(struct plan *p, const struct stmt *st)
             b = b || sim_text_is(st->options[k].name, pairs[i][1]);
         }
         if (a && b)
-            return sim_raise(p->session, 3031, 1, sim_text_upper(p->frame->arena, pairs[i][1], true),
+            return sim_raise(p->session, 3031, 1,
+                             sim_text_upper(p->frame->arena, pairs[i][1], true),
                              sim_text_upper(p->frame->arena, pairs[i][0], true), NULL);
     }
     return true;
@@ -246,7 +255,8 @@ bool sim_backup_options(struct plan *p, const struct stmt *st)
 
     pthread_mutex_lock(&p->sim->lock);
     p->compression = p->sim->config_compression && p->sim->major >= 10;
-    p->checksum = p->sim->config_checksum && p->sim->major >= 12;
+    p->checksum =
+        (p->sim->config_checksum && p->sim->major >= 12) || sim_flag_is_on_locked(p->sim, 3023);
     p->algorithm = algorithms[p->sim->config_algorithm & 3];
     pthread_mutex_unlock(&p->sim->lock);
     p->level = "LOW";

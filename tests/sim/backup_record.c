@@ -9,7 +9,8 @@ static void files_done(struct plan *p)
 
     for (int i = 0; i < p->target_count; i++) {
         struct target *t = &p->targets[i];
-        struct sim_vfile *f = t->kind == TARGET_DISK ? sim_vfile_find_locked(p->sim, t->path) : NULL;
+        struct sim_vfile *f =
+            t->kind == TARGET_DISK ? sim_vfile_find_locked(p->sim, t->path) : NULL;
         if (!f)
             continue;
         f->kind = SIM_FILE_BACKUP;
@@ -33,7 +34,9 @@ static struct sim_set *new_set(struct plan *p, const struct sim_db *db)
     x->description = sim_dup(p->description);
     x->user = sim_dup(p->session->login);
     x->server = sim_dup(sim->server_name);
-    x->recovery = sim_dup(db->recovery == 'F' ? "FULL" : db->recovery == 'B' ? "BULK_LOGGED" : "SIMPLE");
+    x->recovery = sim_dup(db->recovery == 'F'   ? "FULL"
+                          : db->recovery == 'B' ? "BULK_LOGGED"
+                                                : "SIMPLE");
     x->type = p->log ? 'L' : p->differential ? 'I' : 'D';
     x->start_ticks = sim_ticks_local(sim, p->start_us);
     x->finish_ticks = sim_ticks_local(sim, p->start_us + p->took_ms * 1000);
@@ -44,7 +47,9 @@ static struct sim_set *new_set(struct plan *p, const struct sim_db *db)
     x->read_only = db->read_only;
     x->single_user = sim_text_is(db->user_access, "SINGLE_USER");
     x->compressed = p->compression;
-    x->algorithm = !strcmp(p->algorithm, "ZSTD") ? "ZSTD" : !strcmp(p->algorithm, "QAT_DEFLATE") ? "QAT_DEFLATE" : "MS_XPRESS";
+    x->algorithm = !strcmp(p->algorithm, "ZSTD")          ? "ZSTD"
+                   : !strcmp(p->algorithm, "QAT_DEFLATE") ? "QAT_DEFLATE"
+                                                          : "MS_XPRESS";
     x->pages = p->total_pages;
     x->device_count = p->target_count;
     x->devices = sim_alloc((size_t)p->target_count * sizeof(char *));
@@ -120,7 +125,8 @@ static void count_waits(struct plan *p, struct sim_wait *waits)
     sim_wait_add(waits, "ASYNC_IO_COMPLETION", 1, ms * 97 / 100);
     sim_wait_add(waits, "BACKUPTHREAD", 2, ms * 95 / 100);
     sim_wait_add(waits, "BACKUPBUFFER", blocks, (int64_t)((double)ms * 0.8 * p->starved));
-    sim_wait_add(waits, "BACKUPIO", blocks, (int64_t)((double)ms * (disk ? 0.9 * p->write_share : 0.03)));
+    sim_wait_add(waits, "BACKUPIO", blocks,
+                 (int64_t)((double)ms * (disk ? 0.9 * p->write_share : 0.03)));
     if (disk)
         sim_wait_add(waits, "PREEMPTIVE_OS_WRITEFILE", blocks, ms / 12);
     if (p->compression)
@@ -151,7 +157,8 @@ void sim_backup_abort_locked(struct plan *p)
 {
     for (int i = 0; i < p->target_count; i++) {
         struct target *t = &p->targets[i];
-        struct sim_vfile *f = t->kind == TARGET_DISK ? sim_vfile_find_locked(p->sim, t->path) : NULL;
+        struct sim_vfile *f =
+            t->kind == TARGET_DISK ? sim_vfile_find_locked(p->sim, t->path) : NULL;
         if (f && t->created)
             f->kind = SIM_FILE_ABORTED;
     }

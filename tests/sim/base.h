@@ -56,12 +56,12 @@ size_t sim_utf16_len(const char *utf8);
 /* `count` UTF-16 units from `start` (0-based). */
 char *sim_utf16_cut(struct arena *arena, const char *utf8, size_t start, size_t count);
 
-uint32_t sim_fold(uint32_t cp);                                /* to lower case */
-int sim_text_cmp(const char *a, const char *b);                /* without case */
-bool sim_text_is(const char *a, const char *b);                /* equal without case */
-bool sim_text_is_n(const char *a, const char *b, size_t len);  /* the first len bytes */
-bool sim_text_begins(const char *text, const char *prefix);    /* without case */
-int sim_collate(const char *a, const char *b);                 /* and without trailing blanks */
+uint32_t sim_fold(uint32_t cp);                               /* to lower case */
+int sim_text_cmp(const char *a, const char *b);               /* without case */
+bool sim_text_is(const char *a, const char *b);               /* equal without case */
+bool sim_text_is_n(const char *a, const char *b, size_t len); /* the first len bytes */
+bool sim_text_begins(const char *text, const char *prefix);   /* without case */
+int sim_collate(const char *a, const char *b);                /* and without trailing blanks */
 bool sim_text_like(const char *text, const char *pattern, uint32_t escape);
 char *sim_text_upper(struct arena *arena, const char *text, bool lower);
 

@@ -3,8 +3,8 @@
 
 #include "eval.h"
 
-static const char *const aggregates[] = {"COUNT", "COUNT_BIG", "SUM", "MIN", "MAX", "AVG",
-                                         "STRING_AGG", "STDEV", "STDEVP", "VAR", "VARP", NULL};
+static const char *const aggregates[] = {"COUNT",      "COUNT_BIG", "SUM",    "MIN", "MAX",  "AVG",
+                                         "STRING_AGG", "STDEV",     "STDEVP", "VAR", "VARP", NULL};
 static const char *const rankings[] = {"ROW_NUMBER", "RANK", "DENSE_RANK", NULL};
 
 static bool listed(const char *const *list, const char *name)
@@ -102,7 +102,8 @@ static struct type aggregate_type(const struct expr *e)
         if (t.base == VT_DECIMAL)
             return sim_type_decimal(38, sim_text_is(e->text, "AVG") && t.scale < 6 ? 6 : t.scale);
         return t.base < VT_INT && sim_type_is_int(&t) ? sim_type(VT_INT, 0)
-               : t.base == VT_REAL ? sim_type(VT_FLOAT, 0) : t;
+               : t.base == VT_REAL                    ? sim_type(VT_FLOAT, 0)
+                                                      : t;
     }
     return sim_type(VT_FLOAT, 0);
 }
@@ -151,8 +152,8 @@ static bool bind_window(struct eval *ev, struct expr *e)
 /* DATEADD (day, …): the first argument is a word, not a column. */
 static void word_argument(struct expr *e)
 {
-    static const char *const with_word[] = {"DATEADD", "DATEDIFF", "DATEDIFF_BIG", "DATEPART",
-                                            "DATENAME", NULL};
+    static const char *const with_word[] = {"DATEADD",  "DATEDIFF", "DATEDIFF_BIG",
+                                            "DATEPART", "DATENAME", NULL};
     if (!listed(with_word, e->text) || !e->count || e->args[0]->kind != E_COLUMN)
         return;
     e->args[0]->kind = E_LITERAL;
@@ -248,7 +249,7 @@ bool tsql_bind(struct eval *ev, struct expr *e)
         return bind_subquery(ev, e);
     if (e->kind == E_CAST)
         return true;
-    if (e->kind == E_NEGATE || e->kind == E_INVERT)
+    if ((e->kind == E_NEGATE || e->kind == E_INVERT) && e->left)
         e->type = e->left->type;
     else if (e->kind == E_BINARY)
         e->type = sim_arith_type(e->op, e->args[0]->type, e->args[1]->type);
@@ -271,8 +272,8 @@ bool tsql_same(const struct expr *a, const struct expr *b)
         return false;
     if (a->kind == E_LITERAL) {
         struct arena arena = {0};
-        bool same = !strcmp(sim_value_text(&arena, &a->literal, 0),
-                            sim_value_text(&arena, &b->literal, 0));
+        bool same =
+            !strcmp(sim_value_text(&arena, &a->literal, 0), sim_value_text(&arena, &b->literal, 0));
         sim_arena_fini(&arena);
         return same;
     }

@@ -36,10 +36,10 @@ static struct type spec_type(const char *spec)
     static const struct {
         char letter;
         enum vt base;
-    } letters[] = {{'i', VT_INT}, {'b', VT_BIGINT}, {'s', VT_SMALLINT}, {'t', VT_TINYINT},
-                   {'B', VT_BIT}, {'n', VT_NVARCHAR}, {'c', VT_NVARCHAR}, {'v', VT_VARCHAR},
-                   {'d', VT_DATETIME}, {'e', VT_DATETIME2}, {'g', VT_GUID}, {'N', VT_DECIMAL},
-                   {'x', VT_VARBINARY}, {'V', VT_VARIANT}, {'f', VT_FLOAT}};
+    } letters[] = {{'i', VT_INT},       {'b', VT_BIGINT},    {'s', VT_SMALLINT}, {'t', VT_TINYINT},
+                   {'B', VT_BIT},       {'n', VT_NVARCHAR},  {'c', VT_NVARCHAR}, {'v', VT_VARCHAR},
+                   {'d', VT_DATETIME},  {'e', VT_DATETIME2}, {'g', VT_GUID},     {'N', VT_DECIMAL},
+                   {'x', VT_VARBINARY}, {'V', VT_VARIANT},   {'f', VT_FLOAT}};
     int n = (int)strtol(spec + 1, NULL, 10);
     for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++)
         if (letters[i].letter == *spec) {
@@ -69,8 +69,9 @@ static void add_columns(struct eval *ev, const struct view *view, struct rowset 
 static const struct view *find_view(const struct session *s, const char *schema, const char *name,
                                     bool is_call)
 {
-    const struct view *const tables[] = {tsql_sys_views, tsql_dmv_views, tsql_msdb_views};
-    for (size_t t = 0; t < 3; t++)
+    const struct view *const tables[] = {tsql_sys_views, tsql_dmv_views, tsql_msdb_views,
+                                         tsql_db_views};
+    for (size_t t = 0; t < 4; t++)
         for (const struct view *v = tables[t]; v->name; v++)
             if (sim_text_is(v->schema, schema) && sim_text_is(v->name, name) &&
                 s->sim->major >= v->since && (v->args >= 0) == is_call)
@@ -107,30 +108,37 @@ static bool may_read(struct session *s, const struct view *v)
     if (!v->right)
         return true;
     if (sim_text_is(v->right, "VIEW SERVER STATE") && s->sim->major >= 16)
-        return sim_may_server(s, "VIEW SERVER PERFORMANCE STATE") && !sim_refused(s, "VIEW SERVER STATE");
+        return sim_may_server(s, "VIEW SERVER PERFORMANCE STATE") &&
+               !sim_refused(s, "VIEW SERVER STATE");
     return sim_may_server(s, v->right);
 }
 
 static bool fill_view(struct eval *ev, const struct view *v, const struct from *from,
-                      const char *database, bool describe, struct value *args,
-                      struct rowset **out)
+                      const char *database, bool describe, struct value *args, struct rowset **out)
 {
     struct session *s = ev->session;
     struct rowset *rows = sim_rowset_new(ev->arena);
 
     if (v->args >= 0 && from->arg_count != v->args)
-        return sim_raise_text(s, 313, 16, 3,
-                              sim_arena_printf(ev->arena,
-                                               "An insufficient number of arguments were supplied for "
-                                               "the procedure or function %s.", v->name));
+        return sim_raise_text(
+            s, 313, 16, 3,
+            sim_arena_printf(ev->arena,
+                             "An insufficient number of arguments were supplied for "
+                             "the procedure or function %s.",
+                             v->name));
     add_columns(ev, v, rows);
     *out = rows;
     if (describe)
         return true;
     if (!may_read(s, v))
         return refuse_view(s, v);
-    struct filler f = {.ev = ev, .session = s, .sim = s->sim, .rows = rows, .args = args,
-                       .arg_count = from->arg_count, .database = database};
+    struct filler f = {.ev = ev,
+                       .session = s,
+                       .sim = s->sim,
+                       .rows = rows,
+                       .args = args,
+                       .arg_count = from->arg_count,
+                       .database = database};
     return v->fill(&f);
 }
 
@@ -138,8 +146,9 @@ static bool variable_table(struct eval *ev, const char *name, bool describe, str
 {
     const struct variable *v = sim_variable_find(ev->frame, name);
     if (!v || !v->table)
-        return sim_raise_text(ev->session, 1087, 15, 2,
-                              sim_arena_printf(ev->arena, "Must declare the table variable \"%s\".", name));
+        return sim_raise_text(
+            ev->session, 1087, 15, 2,
+            sim_arena_printf(ev->arena, "Must declare the table variable \"%s\".", name));
     *out = tsql_table_rows_locked(ev->arena, v->table, describe);
     return true;
 }
@@ -180,6 +189,8 @@ bool tsql_table(struct eval *ev, const struct from *f, bool describe, struct val
         view = find_view(s, schema, name, f->is_call);
     else if (msdb)
         view = find_view(s, "dbo", name, f->is_call);
+    if (!view && !schema && sim_text_begins(name, "fn_"))
+        view = find_view(s, "sys", name, f->is_call);
     if (!view && old && sim_text_begins(name, "sys")) /* sysdatabases, syslanguages … */
         view = find_view(s, "sys", name, f->is_call);
     if (view)

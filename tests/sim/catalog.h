@@ -19,16 +19,16 @@ struct filler {
 
 struct view {
     const char *schema, *name;
-    int since; /* version, 0 = all */
+    int since;         /* version, 0 = all */
     const char *right; /* server permission, NULL = public */
     int args;          /* of a function, -1 = a view */
     const char *columns;
     bool (*fill)(struct filler *f);
 };
 
-extern const struct view tsql_sys_views[], tsql_dmv_views[], tsql_msdb_views[];
+extern const struct view tsql_sys_views[], tsql_dmv_views[], tsql_msdb_views[], tsql_db_views[];
 
-void tsql_row(struct filler *f); /* a new row of nulls */
+void tsql_row(struct filler *f);                                     /* a new row of nulls */
 void tsql_put(struct filler *f, const char *column, struct value v); /* left out if not there */
 void tsql_put_text(struct filler *f, const char *column, const char *text); /* copied */
 void tsql_put_int(struct filler *f, const char *column, int64_t v);
@@ -36,7 +36,8 @@ void tsql_put_int(struct filler *f, const char *column, int64_t v);
 /* tables.c: the user's tables */
 struct sim_table *sim_table_find_locked(struct session *s, const struct name *name,
                                         struct sim_db **out_db);
-struct rowset *tsql_table_rows_locked(struct arena *arena, const struct sim_table *t, bool describe);
+struct rowset *tsql_table_rows_locked(struct arena *arena, const struct sim_table *t,
+                                      bool describe);
 struct sim_table *sim_table_new(struct frame *f, const struct column_def *defs, int count,
                                 const char *name);
 bool sim_create_table(struct frame *f, const struct stmt *st);

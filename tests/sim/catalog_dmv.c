@@ -26,7 +26,8 @@ static bool fill_sys_info(struct filler *f)
     tsql_put_int(f, "bpool_committed", sim->memory_mib * 128 / 4);
     tsql_put_int(f, "bpool_commit_target", sim->memory_mib * 128 * 3 / 4);
     tsql_put_int(f, "stack_size_in_bytes", 2093056);
-    tsql_put_int(f, "max_workers_count", 512 + (sim->cpu_count > 4 ? (sim->cpu_count - 4) * 16 : 0));
+    tsql_put_int(f, "max_workers_count",
+                 512 + (sim->cpu_count > 4 ? (sim->cpu_count - 4) * 16 : 0));
     tsql_put_int(f, "scheduler_count", sim->cpu_count);
     tsql_put_int(f, "process_kernel_time_ms", sim->cpu_kernel_ms + up / 400);
     tsql_put_int(f, "process_user_time_ms", sim->cpu_user_ms + up / 200);
@@ -84,7 +85,8 @@ static bool fill_host_info(struct filler *f)
 {
     tsql_row(f);
     tsql_put_text(f, "host_platform", f->sim->windows ? "Windows" : "Linux");
-    tsql_put_text(f, "host_distribution", f->sim->windows ? "Windows Server 2022 Standard" : "Debian GNU/Linux");
+    tsql_put_text(f, "host_distribution",
+                  f->sim->windows ? "Windows Server 2022 Standard" : "Debian GNU/Linux");
     tsql_put_text(f, "host_release", f->sim->windows ? "10.0" : "12");
     tsql_put_text(f, "host_service_pack_level", "");
     tsql_put_int(f, "host_sku", f->sim->windows ? 7 : 0);
@@ -194,7 +196,8 @@ static bool fill_sessions(struct filler *f)
         tsql_put_text(f, "language", "us_english");
         tsql_put_int(f, "database_id", db ? db->id : 1);
         tsql_put_int(f, "open_transaction_count", 0);
-        tsql_put(f, "last_request_start_time", sim_time(VT_DATETIME, sim_ticks_local(f->sim, s->request_us)));
+        tsql_put(f, "last_request_start_time",
+                 sim_time(VT_DATETIME, sim_ticks_local(f->sim, s->request_us)));
     }
     pthread_mutex_unlock(&f->sim->lock);
     return true;
@@ -285,7 +288,8 @@ static bool fill_file_stats(struct filler *f)
             tsql_put_int(f, "io_stall_write_ms", x->write_stall_ms);
             tsql_put_int(f, "io_stall_queued_write_ms", 0);
             tsql_put_int(f, "io_stall", x->read_stall_ms + x->write_stall_ms);
-            tsql_put_int(f, "size_on_disk_bytes", x->sparse ? x->sparse_bytes : x->pages * SIM_PAGE);
+            tsql_put_int(f, "size_on_disk_bytes",
+                         x->sparse ? x->sparse_bytes : x->pages * SIM_PAGE);
             tsql_put(f, "file_handle", sim_binary("\x08\x00", 2));
         }
     pthread_mutex_unlock(&f->sim->lock);
@@ -295,7 +299,8 @@ static bool fill_file_stats(struct filler *f)
 static bool fill_volume_stats(struct filler *f)
 {
     pthread_mutex_lock(&f->sim->lock);
-    const struct sim_db *db = f->args[0].is_null ? NULL : sim_db_by_id_locked(f->sim, (int)f->args[0].i);
+    const struct sim_db *db =
+        f->args[0].is_null ? NULL : sim_db_by_id_locked(f->sim, (int)f->args[0].i);
     for (int i = 0; db && i < db->file_count; i++) {
         const struct sim_volume *v = sim_volume_of_locked(f->sim, db->files[i].path);
         if (!v || f->args[1].is_null || f->args[1].i != db->files[i].id)
@@ -304,7 +309,10 @@ static bool fill_volume_stats(struct filler *f)
         tsql_put_int(f, "database_id", db->id);
         tsql_put_int(f, "file_id", db->files[i].id);
         tsql_put_text(f, "volume_mount_point", v->mount);
-        tsql_put_text(f, "volume_id", f->sim->windows ? sim_arena_printf(f->ev->arena, "\\\\?\\Volume{%c}\\", v->mount[0]) : "");
+        tsql_put_text(f, "volume_id",
+                      f->sim->windows
+                          ? sim_arena_printf(f->ev->arena, "\\\\?\\Volume{%c}\\", v->mount[0])
+                          : "");
         tsql_put_text(f, "logical_volume_name", v->name);
         tsql_put_text(f, "file_system_type", f->sim->windows ? "NTFS" : "");
         tsql_put_int(f, "total_bytes", v->total_bytes);
@@ -357,8 +365,9 @@ static void put_counter(struct filler *f, const char *object, const char *counte
 {
     const char *slash = strchr(f->sim->server_name, '\\');
     tsql_row(f);
-    tsql_put_text(f, "object_name", slash ? sim_arena_printf(f->ev->arena, "MSSQL$%s:%s", slash + 1, object)
-                                          : sim_arena_printf(f->ev->arena, "SQLServer:%s", object));
+    tsql_put_text(f, "object_name",
+                  slash ? sim_arena_printf(f->ev->arena, "MSSQL$%s:%s", slash + 1, object)
+                        : sim_arena_printf(f->ev->arena, "SQLServer:%s", object));
     tsql_put_text(f, "counter_name", counter);
     tsql_put_text(f, "instance_name", instance);
     tsql_put_int(f, "cntr_value", value);
@@ -376,15 +385,18 @@ static bool fill_counters(struct filler *f)
         for (int i = 0; i < db->file_count; i++)
             bytes += db->files[i].read_bytes;
         put_counter(f, "Databases", "Backup/Restore Throughput/sec", db->name, bytes, 272696576);
-        put_counter(f, "Databases", "Data File(s) Size (KB)", db->name, sim_db_pages(db, 0) * 8, 65792);
+        put_counter(f, "Databases", "Data File(s) Size (KB)", db->name, sim_db_pages(db, 0) * 8,
+                    65792);
     }
     for (const struct session *s = f->sim->sessions; s; s = s->next)
         if (s->command && sim_text_begins(s->command, "BACKUP"))
             put_counter(f, "Backup Device", "Device Throughput Bytes/sec",
                         sim_arena_printf(f->ev->arena, "{%08X}1", (unsigned)s->spid),
                         (int64_t)(s->percent * 1e6), 272696576);
-    put_counter(f, "Memory Manager", "Total Server Memory (KB)", "", f->sim->memory_mib * 256, 65792);
-    put_counter(f, "Memory Manager", "Target Server Memory (KB)", "", f->sim->memory_mib * 768, 65792);
+    put_counter(f, "Memory Manager", "Total Server Memory (KB)", "", f->sim->memory_mib * 256,
+                65792);
+    put_counter(f, "Memory Manager", "Target Server Memory (KB)", "", f->sim->memory_mib * 768,
+                65792);
     put_counter(f, "Buffer Manager", "Page life expectancy", "", up_ms(f->sim) / 1000, 65792);
     pthread_mutex_unlock(&f->sim->lock);
     return true;

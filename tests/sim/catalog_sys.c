@@ -15,7 +15,7 @@ static const char *recovery_name(char c)
 
 static int state_number(const char *state)
 {
-    static const char *const names[] = {"ONLINE", "RESTORING", "RECOVERING", "RECOVERY_PENDING",
+    static const char *const names[] = {"ONLINE",  "RESTORING", "RECOVERING", "RECOVERY_PENDING",
                                         "SUSPECT", "EMERGENCY", "OFFLINE"};
     for (int i = 0; i < 7; i++)
         if (sim_text_is(names[i], state))
@@ -26,7 +26,9 @@ static int state_number(const char *state)
 static void put_database(struct filler *f, const struct sim_db *db)
 {
     static const char *const access[] = {"MULTI_USER", "SINGLE_USER", "RESTRICTED_USER"};
-    int mode = sim_text_is(db->user_access, access[1]) ? 1 : sim_text_is(db->user_access, access[2]) ? 2 : 0;
+    int mode = sim_text_is(db->user_access, access[1])   ? 1
+               : sim_text_is(db->user_access, access[2]) ? 2
+                                                         : 0;
     int model = db->recovery == 'F' ? 1 : db->recovery == 'B' ? 2 : 3;
     bool online = state_number(db->state) == 0;
 
@@ -135,7 +137,8 @@ static bool fill_database_files(struct filler *f)
 {
     pthread_mutex_lock(&f->sim->lock);
     const struct sim_db *db = sim_db_find_locked(f->sim, f->database);
-    const struct sim_db *source = db && db->source_id ? sim_db_by_id_locked(f->sim, db->source_id) : db;
+    const struct sim_db *source =
+        db && db->source_id ? sim_db_by_id_locked(f->sim, db->source_id) : db;
     for (int i = 0; db && i < db->file_count; i++) { /* a snapshot shows its source's names */
         const char *path = db->files[i].path;
         for (int k = 0; source && k < source->file_count; k++)
@@ -159,7 +162,8 @@ static bool fill_recovery_status(struct filler *f)
         tsql_put_int(f, "database_id", db->id);
         tsql_put(f, "database_guid", sim_guid(sim_arena_dupn(f->ev->arena, db->guid, 16)));
         tsql_put(f, "family_guid", sim_guid(sim_arena_dupn(f->ev->arena, db->family_guid, 16)));
-        tsql_put(f, "recovery_fork_guid", sim_guid(sim_arena_dupn(f->ev->arena, db->family_guid, 16)));
+        tsql_put(f, "recovery_fork_guid",
+                 sim_guid(sim_arena_dupn(f->ev->arena, db->family_guid, 16)));
         if (db->recovery != 'S')
             put_lsn(f, "last_log_backup_lsn", db->last_log_lsn);
     }
@@ -182,7 +186,8 @@ static bool fill_configurations(struct filler *f)
                 {518, "show advanced options", 0, 0, 1, 0, 0},
                 {1579, "backup compression default", sim->config_compression, 0, 1, 10, 0},
                 {1584, "backup checksum default", sim->config_checksum, 0, 1, 12, 0},
-                {1595, "backup compression algorithm", sim->config_algorithm, 0, sim->major >= 17 ? 3 : 2, 16, 0},
+                {1595, "backup compression algorithm", sim->config_algorithm, 0,
+                 sim->major >= 17 ? 3 : 2, 16, 0},
                 {16390, "xp_cmdshell", 0, 0, 1, 0, 1},
                 {1580, "filestream access level", 0, 0, 2, 0, 0},
                 {16393, "contained database authentication", 0, 0, 1, 11, 0}};
@@ -243,7 +248,8 @@ static bool fill_principals(struct filler *f)
     pthread_mutex_lock(&f->sim->lock);
     for (int i = 0; i < f->sim->login_count; i++) {
         const struct sim_login *l = &f->sim->logins[i];
-        if (!f->session->sysadmin && !sim_text_is(l->name, f->session->login) && !sim_text_is(l->name, "sa"))
+        if (!f->session->sysadmin && !sim_text_is(l->name, f->session->login) &&
+            !sim_text_is(l->name, "sa"))
             continue;
         tsql_row(f);
         tsql_put_text(f, "name", l->name);
@@ -261,17 +267,19 @@ static bool fill_principals(struct filler *f)
 
 static bool fill_permissions(struct filler *f)
 {
-    static const char *const server[] = {"CONNECT SQL", "VIEW ANY DATABASE", "VIEW SERVER STATE",
-                                         "VIEW SERVER PERFORMANCE STATE", "ALTER SERVER STATE",
-                                         "ALTER TRACE", "VIEW ANY DEFINITION", "CREATE ANY DATABASE",
-                                         "ALTER ANY DATABASE", "CONTROL SERVER"};
-    static const char *const database[] = {"CONNECT", "BACKUP DATABASE", "BACKUP LOG",
-                                           "CREATE DATABASE", "SELECT", "CONTROL"};
+    static const char *const server[] = {"CONNECT SQL",         "VIEW ANY DATABASE",
+                                         "VIEW SERVER STATE",   "VIEW SERVER PERFORMANCE STATE",
+                                         "ALTER SERVER STATE",  "ALTER TRACE",
+                                         "VIEW ANY DEFINITION", "CREATE ANY DATABASE",
+                                         "ALTER ANY DATABASE",  "CONTROL SERVER"};
+    static const char *const database[] = {"CONNECT",         "BACKUP DATABASE", "BACKUP LOG",
+                                           "CREATE DATABASE", "SELECT",          "CONTROL"};
     const char *class = f->arg_count > 1 && f->args[1].s ? f->args[1].s : "";
     struct session *s = f->session;
 
     for (size_t i = 0; i < 10 && sim_text_is(class, "SERVER"); i++) {
-        if (!sim_may_server(s, server[i]) || (f->sim->major < 16 && sim_text_is(server[i], server[3])))
+        if (!sim_may_server(s, server[i]) ||
+            (f->sim->major < 16 && sim_text_is(server[i], server[3])))
             continue;
         tsql_row(f);
         tsql_put_text(f, "entity_name", "server");
@@ -303,7 +311,8 @@ static bool fill_traces(struct filler *f)
     tsql_row(f);
     tsql_put_int(f, "id", 1);
     tsql_put_int(f, "status", 1);
-    tsql_put_text(f, "path", f->sim->windows ? "C:\\Data\\log_1.trc" : "/var/opt/mssql/log/log_1.trc");
+    tsql_put_text(f, "path",
+                  f->sim->windows ? "C:\\Data\\log_1.trc" : "/var/opt/mssql/log/log_1.trc");
     tsql_put_int(f, "is_default", 1);
     return true;
 }
@@ -405,7 +414,6 @@ const struct view tsql_sys_views[] = {
     {"sys", "schemas", 0, NULL, -1, "name:n128,schema_id:i,principal_id:i", fill_schemas},
     {"sys", "sysfiles", 0, NULL, -1, "name:n128", fill_nothing},
     {"sys", "dm_server_services", 10, "VIEW SERVER STATE", -1, "servicename:n256,status_desc:n256,service_account:n256", fill_nothing},
-    {"sys", "availability_replicas", 11, NULL, -1, "replica_id:g,replica_server_name:n256", fill_nothing},
     {"sys", "filegroups", 0, NULL, -1, "name:n128,data_space_id:i,type:v2,is_read_only:B", fill_nothing},
     {"INFORMATION_SCHEMA", "TABLES", 0, NULL, -1, "TABLE_CATALOG:n128,TABLE_SCHEMA:n128,TABLE_NAME:n128,TABLE_TYPE:v10", fill_tables},
     {"INFORMATION_SCHEMA", "COLUMNS", 0, NULL, -1,

@@ -54,7 +54,8 @@ static void collect(SQLSMALLINT kind, SQLHANDLE handle, struct client_reply *r)
         SQLRETURN rc = SQLGetDiagRecW(kind, handle, i, state, &number, text, 2048, &units);
         if (!SQL_SUCCEEDED(rc))
             return;
-        r->messages = sim_realloc(r->messages, (size_t)(r->message_count + 1) * sizeof(*r->messages));
+        r->messages =
+            sim_realloc(r->messages, (size_t)(r->message_count + 1) * sizeof(*r->messages));
         struct client_message *m = &r->messages[r->message_count++];
         char *five = narrow(state, 5);
         *m = (struct client_message){.number = number, .result = r->steps};
@@ -72,8 +73,10 @@ struct client *client_open(int port, const char *user, const char *password, con
     struct bytes text = {0};
     SQLINTEGER units = 0;
 
-    sim_bytes_printf(&text, "DRIVER=%s;SERVER=127.0.0.1;PORT=%d;UID={%s};PWD={%s};TDS_Version=7.4;APP=sim test;%s",
-                     driver_path(), port, user, password, extra);
+    sim_bytes_printf(
+        &text,
+        "DRIVER=%s;SERVER=127.0.0.1;PORT=%d;UID={%s};PWD={%s};TDS_Version=7.4;APP=sim test;%s",
+        driver_path(), port, user, password, extra);
     (void)SQLAllocHandle(SQL_HANDLE_ENV, SQL_NULL_HANDLE, &c->env);
     (void)SQLSetEnvAttr(c->env, SQL_ATTR_ODBC_VERSION, (SQLPOINTER)SQL_OV_ODBC3, 0);
     (void)SQLAllocHandle(SQL_HANDLE_DBC, c->env, &c->dbc);
@@ -132,8 +135,8 @@ static char *cell(struct client *c, SQLUSMALLINT column)
     SQLWCHAR *text = sim_alloc((most + 1) * sizeof(*text));
     SQLLEN len = 0;
     char *copy = NULL;
-    SQLRETURN rc = SQLGetData(c->stmt, column, SQL_C_WCHAR, text,
-                              (SQLLEN)((most + 1) * sizeof(*text)), &len);
+    SQLRETURN rc =
+        SQLGetData(c->stmt, column, SQL_C_WCHAR, text, (SQLLEN)((most + 1) * sizeof(*text)), &len);
     if (SQL_SUCCEEDED(rc) && len != SQL_NULL_DATA)
         copy = narrow(text, len < 0 || (size_t)len / 2 > most ? most : (size_t)len / 2);
     free(text);

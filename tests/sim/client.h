@@ -20,8 +20,8 @@ struct client_reply {
     char ***rows; /* of the last result set with columns; NULL cells are NULL */
     char **columns;
     int row_count, column_count;
-    int sets;   /* result sets with columns */
-    int steps;  /* answers of SQLMoreResults */
+    int sets;    /* result sets with columns */
+    int steps;   /* answers of SQLMoreResults */
     bool failed; /* some call said SQL_ERROR */
 };
 

@@ -119,7 +119,7 @@ bool sim_dbcc(struct frame *f, struct stmt *st)
     int numbers[32], n = 0;
     const char *word = "";
     static const char *const others[] = {"DROPCLEANBUFFERS", "FREEPROCCACHE", "CHECKDB",
-                                         "USEROPTIONS", "INPUTBUFFER", "OPENTRAN"};
+                                         "USEROPTIONS",      "INPUTBUFFER",   "OPENTRAN"};
 
     for (int i = 0; i < st->expr_count && n < 32; i++) {
         struct value v = {0};

@@ -51,8 +51,11 @@ static void set_datetime(struct value *v, const uint8_t *p, size_t size)
         uint32_t units = 0;
         memcpy(&days, p, 4);
         memcpy(&units, p + 4, 4);
-        v->i = sim_time_round(VT_DATETIME, 3, TICKS_1900 + days * TICKS_PER_DAY +
-                                                  units * TICKS_PER_SECOND / 300);
+        if (days < -53690 || days > 2958463) /* 1753 to 9999 */
+            days = 0;
+        units %= 25920000;
+        v->i = sim_time_round(VT_DATETIME, 3,
+                              TICKS_1900 + days * TICKS_PER_DAY + units * TICKS_PER_SECOND / 300);
     } else {
         v->i = TICKS_1900 + (p[0] | p[1] << 8) * TICKS_PER_DAY +
                (p[2] | p[3] << 8) * 60 * TICKS_PER_SECOND;
@@ -69,10 +72,11 @@ static void set_new_time(struct value *v, const uint8_t *p, size_t size)
         clock = clock << 8 | p[i];
     for (int s = v->type.scale; s < 7; s++)
         clock *= 10;
-    v->i = (int64_t)clock;
+    v->i = (int64_t)(clock % (uint64_t)TICKS_PER_DAY);
     if (tail) {
         const uint8_t *d = p + size - tail;
-        v->i += (d[0] | d[1] << 8 | d[2] << 16) * TICKS_PER_DAY;
+        int days = d[0] | d[1] << 8 | d[2] << 16;
+        v->i += (days > 3652058 ? 0 : days) * TICKS_PER_DAY;
         if (tail == 5)
             v->offset_min = (int16_t)(d[3] | d[4] << 8);
     }
@@ -80,10 +84,12 @@ static void set_new_time(struct value *v, const uint8_t *p, size_t size)
 
 static void set_decimal(struct value *v, const uint8_t *p, size_t size)
 {
-    dec_t d = 0;
-    for (size_t i = size; i-- > 1;)
+    unsigned __int128 d = 0;
+    for (size_t i = size < 17 ? size : 17; i-- > 1;)
         d = d << 8 | p[i];
-    v->dec = p[0] ? d : -d;
+    if (d >> 126)
+        d = 0; /* more than 38 digits */
+    v->dec = p[0] ? (dec_t)d : -(dec_t)d;
 }
 
 static void set_varying(struct value *v, const uint8_t *p, size_t size, struct arena *arena)
@@ -136,10 +142,10 @@ static bool old_type(uint8_t code, enum vt *base, size_t *size)
         uint8_t code;
         enum vt base;
         uint8_t size;
-    } types[] = {{0x30, VT_TINYINT, 1}, {0x32, VT_BIT, 1}, {0x34, VT_SMALLINT, 2},
-                 {0x38, VT_INT, 4}, {0x7F, VT_BIGINT, 8}, {0x3B, VT_FLOAT, 4},
-                 {0x3E, VT_FLOAT, 8}, {0x3A, VT_DATETIME, 4}, {0x3D, VT_DATETIME, 8},
-                 {0x3C, VT_MONEY, 8}, {0x7A, VT_MONEY, 4}};
+    } types[] = {{0x30, VT_TINYINT, 1}, {0x32, VT_BIT, 1},      {0x34, VT_SMALLINT, 2},
+                 {0x38, VT_INT, 4},     {0x7F, VT_BIGINT, 8},   {0x3B, VT_FLOAT, 4},
+                 {0x3E, VT_FLOAT, 8},   {0x3A, VT_DATETIME, 4}, {0x3D, VT_DATETIME, 8},
+                 {0x3C, VT_MONEY, 8},   {0x7A, VT_MONEY, 4}};
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (types[i].code == code) {
             *base = types[i].base;
@@ -209,8 +215,8 @@ static void read_long(struct cursor *c, uint8_t code, struct value *v, struct ar
 
 static bool read_sized(struct cursor *c, uint8_t code, struct value *v, struct arena *arena)
 {
-    static const enum vt ints[] = {VT_INT, VT_TINYINT, VT_SMALLINT, VT_INT, VT_INT,
-                                   VT_BIGINT, VT_BIGINT, VT_BIGINT, VT_BIGINT};
+    static const enum vt ints[] = {VT_INT,    VT_TINYINT, VT_SMALLINT, VT_INT,   VT_INT,
+                                   VT_BIGINT, VT_BIGINT,  VT_BIGINT,   VT_BIGINT};
     size_t most = code == 0x28 || (code >= 0x29 && code <= 0x2B) ? 0 : (size_t)get(c, 1);
 
     if (code == 0x26)
@@ -228,12 +234,16 @@ static bool read_sized(struct cursor *c, uint8_t code, struct value *v, struct a
     else if (code == 0x28)
         v->type = sim_type(VT_DATE, 0);
     else if (code >= 0x29 && code <= 0x2B) {
-        v->type = sim_type(code == 0x29 ? VT_TIME : code == 0x2A ? VT_DATETIME2
-                                                                 : VT_DATETIMEOFFSET, 0);
+        v->type = sim_type(code == 0x29   ? VT_TIME
+                           : code == 0x2A ? VT_DATETIME2
+                                          : VT_DATETIMEOFFSET,
+                           0);
         v->type.scale = (int)get(c, 1) & 7;
     } else if (code == 0x6A || code == 0x6C) {
-        int precision = (int)get(c, 1);
-        v->type = sim_type_decimal(precision, (int)get(c, 1));
+        int precision = (int)get(c, 1), scale = (int)get(c, 1);
+        if (precision < 1 || precision > 38 || scale > precision)
+            return false;
+        v->type = sim_type_decimal(precision, scale);
     } else {
         return false;
     }

@@ -90,8 +90,7 @@ static void put_le(struct bytes *b, uint64_t v, int size)
 static void put_decimal(struct bytes *b, const struct value *v, int scale)
 {
     dec_t d = v->dec;
-    for (int s = v->type.scale; s < scale; s++)
-        d *= 10;
+    (void)sim_dec_scale(&d, scale - v->type.scale); /* it was converted to the type before */
     sim_bytes_u8(b, d >= 0);
     if (d < 0)
         d = -d;
@@ -162,14 +161,14 @@ static void put_variant(struct bytes *b, const struct value *v)
     struct bytes bare = {0}, props = {0};
     struct type t = v->type;
     uint8_t code = 0;
-    static const uint8_t codes[] = {[VT_GUID] = 0x24, [VT_BIT] = 0x32, [VT_TINYINT] = 0x30,
-                                    [VT_SMALLINT] = 0x34, [VT_INT] = 0x38, [VT_BIGINT] = 0x7F,
-                                    [VT_MONEY] = 0x3C, [VT_DECIMAL] = 0x6C, [VT_REAL] = 0x3B,
-                                    [VT_FLOAT] = 0x3E, [VT_TIME] = 0x29, [VT_DATE] = 0x28,
-                                    [VT_SMALLDATETIME] = 0x3A, [VT_DATETIME] = 0x3D,
-                                    [VT_DATETIME2] = 0x2A, [VT_DATETIMEOFFSET] = 0x2B,
-                                    [VT_VARBINARY] = 0xA5, [VT_VARCHAR] = 0xA7,
-                                    [VT_NVARCHAR] = 0xE7, [VT_VARIANT] = 0};
+    static const uint8_t codes[] = {
+        [VT_GUID] = 0x24,           [VT_BIT] = 0x32,       [VT_TINYINT] = 0x30,
+        [VT_SMALLINT] = 0x34,       [VT_INT] = 0x38,       [VT_BIGINT] = 0x7F,
+        [VT_MONEY] = 0x3C,          [VT_DECIMAL] = 0x6C,   [VT_REAL] = 0x3B,
+        [VT_FLOAT] = 0x3E,          [VT_TIME] = 0x29,      [VT_DATE] = 0x28,
+        [VT_SMALLDATETIME] = 0x3A,  [VT_DATETIME] = 0x3D,  [VT_DATETIME2] = 0x2A,
+        [VT_DATETIMEOFFSET] = 0x2B, [VT_VARBINARY] = 0xA5, [VT_VARCHAR] = 0xA7,
+        [VT_NVARCHAR] = 0xE7,       [VT_VARIANT] = 0};
     if (v->is_null || t.base == VT_VARIANT || t.base == VT_NULL) {
         sim_bytes_u32(b, 0);
         return;

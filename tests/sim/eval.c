@@ -20,7 +20,9 @@ bool tsql_conversion_error(struct session *s, int number, const struct value *v,
     if (number == 8114 || number == 529)
         return sim_raise(s, number, 5, from, target, NULL);
     if (number == 8115)
-        return sim_raise(s, number, 2, sim_type_is_number(&v->type) && v->type.base == to.base ? "expression" : from,
+        return sim_raise(s, number, 2,
+                         sim_type_is_number(&v->type) && v->type.base == to.base ? "expression"
+                                                                                 : from,
                          v->type.base == VT_DECIMAL ? "numeric" : target, NULL);
     if (number == 220)
         return sim_raise(s, number, 2, target, text, NULL);
@@ -54,7 +56,7 @@ static bool compare(struct eval *ev, const struct value *a, const struct value *
 
 static bool eval_compare(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value a, b;
+    struct value a = {0}, b = {0};
     int c = 0;
 
     if (!tsql_eval(ev, e->args[0], &a) || !tsql_eval(ev, e->args[1], &b))
@@ -64,15 +66,19 @@ static bool eval_compare(struct eval *ev, const struct expr *e, struct value *ou
         return true;
     if (!compare(ev, &a, &b, &c))
         return false;
-    bool good = e->op == '=' ? c == 0 : e->op == '#' ? c != 0 : e->op == '<' ? c < 0
-                : e->op == '>' ? c > 0 : e->op == 'l' ? c <= 0 : c >= 0;
+    bool good = e->op == '='   ? c == 0
+                : e->op == '#' ? c != 0
+                : e->op == '<' ? c < 0
+                : e->op == '>' ? c > 0
+                : e->op == 'l' ? c <= 0
+                               : c >= 0;
     *out = truth(good);
     return true;
 }
 
 static bool eval_logic(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value a, b;
+    struct value a = {0}, b = {0};
 
     if (e->kind == E_NOT) {
         if (!tsql_eval(ev, e->left, &a))
@@ -122,7 +128,7 @@ static bool in_rows(struct eval *ev, const struct expr *e, const struct value *v
 
 static bool eval_in(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value v, w;
+    struct value v = {0}, w = {0};
     int found = 0, c = 0;
 
     if (!tsql_eval(ev, e->left, &v))
@@ -147,7 +153,7 @@ static bool eval_in(struct eval *ev, const struct expr *e, struct value *out)
 
 static bool eval_between(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value v, low, high;
+    struct value v = {0}, low = {0}, high = {0};
     int a = 0, b = 0;
 
     if (!tsql_eval(ev, e->left, &v) || !tsql_eval(ev, e->args[0], &low) ||
@@ -164,7 +170,7 @@ static bool eval_between(struct eval *ev, const struct expr *e, struct value *ou
 
 static bool eval_like(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value v, pattern, escape = sim_text("");
+    struct value v = {0}, pattern = {0}, escape = sim_text("");
     struct type text = sim_type(VT_NVARCHAR, -1);
 
     if (!tsql_eval(ev, e->left, &v) || !tsql_eval(ev, e->args[0], &pattern) ||
@@ -182,7 +188,7 @@ static bool eval_like(struct eval *ev, const struct expr *e, struct value *out)
 
 static bool eval_case(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value left = {0}, when, then = sim_null(e->type);
+    struct value left = {0}, when = {0}, then = sim_null(e->type);
     int branches = e->count - e->has_else, c = 0;
 
     if (e->left && !tsql_eval(ev, e->left, &left))
@@ -208,7 +214,7 @@ static bool eval_case(struct eval *ev, const struct expr *e, struct value *out)
 
 static bool eval_cast(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value v, style = sim_int(0);
+    struct value v = {0}, style = sim_int(0);
 
     if (!tsql_eval(ev, e->left, &v) || (e->count && !tsql_eval(ev, e->args[0], &style)))
         return false;
@@ -222,7 +228,7 @@ static bool eval_cast(struct eval *ev, const struct expr *e, struct value *out)
 
 static bool eval_binary(struct eval *ev, const struct expr *e, struct value *out)
 {
-    struct value a, b;
+    struct value a = {0}, b = {0};
 
     if (!tsql_eval(ev, e->args[0], &a) || !tsql_eval(ev, e->args[1], &b))
         return false;
@@ -353,7 +359,7 @@ bool tsql_eval(struct eval *ev, const struct expr *e, struct value *out)
 
 bool tsql_true(struct eval *ev, const struct expr *e, bool *out)
 {
-    struct value v;
+    struct value v = {0};
     if (!tsql_eval(ev, e, &v))
         return false;
     *out = !v.is_null && v.i;

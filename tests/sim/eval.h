@@ -24,6 +24,7 @@ struct scope {
     int window_count;
     int slot_count;
     bool in_aggregate;
+    int64_t limit; /* rows that are enough, 0 = all: for cross joins without a condition */
 };
 
 struct eval {

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "catalog.h"
+#include "exec.h"
 
 static enum flow run_one(struct frame *f, struct stmt *st);
 
@@ -17,8 +18,8 @@ struct variable *sim_variable_find(struct frame *f, const char *name)
 
 struct variable *sim_variable_add(struct frame *f, const char *name, struct type type)
 {
-    f->variables = sim_arena_grow(f->arena, f->variables, (size_t)f->variable_count,
-                                  sizeof(*f->variables));
+    f->variables =
+        sim_arena_grow(f->arena, f->variables, (size_t)f->variable_count, sizeof(*f->variables));
     struct variable *v = &f->variables[f->variable_count++];
     *v = (struct variable){.name = name, .value = sim_null(type)};
     return v;
@@ -49,8 +50,8 @@ void sim_drop_connection(struct session *s)
 /* Errors after which SQL Server does not go on with the batch. */
 static bool ends_batch(int number)
 {
-    static const int numbers[] = {102, 137, 155, 156, 174, 195, 207, 208, 209, 241, 242, 245, 248,
-                                  1087, 4104, 4121, 8114, 8120};
+    static const int numbers[] = {102, 137, 155, 156, 174,  195,  207,  208,  209,
+                                  241, 242, 245, 248, 1087, 4104, 4121, 8114, 8120};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i] == number)
             return true;
@@ -79,128 +80,6 @@ enum flow sim_after(struct frame *f, bool good, unsigned command, int64_t count)
         return FLOW_END;
     }
     return s->closing || s->attention || ends_batch(s->error) ? FLOW_END : FLOW_NEXT;
-}
-
-void sim_send_rows(struct frame *f, const struct rowset *rows)
-{
-    struct session *s = f->session;
-    if (s->capture) { /* INSERT … EXEC keeps them */
-        struct rowset *all = s->capture;
-        if (!all->column_count) {
-            all->columns = rows->columns;
-            all->column_count = rows->column_count;
-        }
-        for (int r = 0; r < rows->row_count && rows->column_count == all->column_count; r++) {
-            all->rows = sim_arena_grow(f->arena, all->rows, (size_t)all->row_count, sizeof(*all->rows));
-            all->rows[all->row_count++] = rows->rows[r];
-        }
-        return;
-    }
-    sim_reply_rows(s, rows);
-}
-
-static void start_implicit(struct session *s)
-{
-    if (s->implicit && !s->transactions)
-        sim_transaction(s, "BEGIN", NULL);
-}
-
-static bool is_assignment(struct frame *f, const struct select *q, bool *good)
-{
-    int targets = 0;
-    for (int i = 0; i < q->item_count && !q->values; i++)
-        targets += q->items[i].target != NULL;
-    *good = !targets || targets == q->item_count;
-    if (!*good)
-        sim_raise(f->session, 141, 1, NULL);
-    return targets > 0;
-}
-
-static bool assign_rows(struct frame *f, const struct select *q, const struct rowset *rows)
-{
-    struct eval ev = {.session = f->session, .frame = f, .arena = f->arena};
-    for (int i = 0; i < q->item_count; i++) {
-        struct variable *v = sim_variable_find(f, q->items[i].target);
-        if (!v)
-            return sim_raise(f->session, 137, 1, q->items[i].target, NULL);
-        if (rows->row_count &&
-            !tsql_cast(&ev, &rows->rows[rows->row_count - 1][i], v->value.type, &v->value))
-            return false;
-    }
-    return true;
-}
-
-static bool select_into(struct frame *f, const struct select *q, const struct rowset *rows)
-{
-    struct stmt st = {.name = q->into, .column_count = rows->column_count};
-    int64_t count = 0;
-    st.columns = sim_arena_alloc(f->arena, (size_t)(rows->column_count + 1) * sizeof(*st.columns));
-    for (int c = 0; c < rows->column_count; c++)
-        st.columns[c] = (struct column_def){.name = rows->columns[c].name, .type = rows->columns[c].type};
-    return sim_create_table(f, &st) && sim_insert_rows(f, &st, rows, &count);
-}
-
-static enum flow run_select(struct frame *f, struct stmt *st)
-{
-    struct select *q = st->select;
-    struct rowset *rows = NULL;
-    bool good = true, assigns = is_assignment(f, q, &good);
-
-    if (good && q->from)
-        start_implicit(f->session);
-    good = good && tsql_query(f, q, NULL, false, &rows);
-    if (good && assigns)
-        good = assign_rows(f, q, rows);
-    else if (good && q->into.count)
-        good = select_into(f, q, rows);
-    else if (good)
-        sim_send_rows(f, rows);
-    return sim_after(f, good, 0xC1, good ? rows->row_count : -1);
-}
-
-static enum flow run_assign(struct frame *f, struct stmt *st)
-{
-    struct argument *a = &st->args[0];
-    struct eval ev = {.session = f->session, .frame = f, .arena = f->arena};
-    struct variable *v = sim_variable_find(f, a->name);
-    struct value value = {0};
-    bool good = v ? tsql_value(f, a->value, &value) : sim_raise(f->session, 137, 1, a->name, NULL);
-
-    if (good && a->op) {
-        int error = sim_arith(f->arena, a->op, &v->value, &value, &value);
-        if (error)
-            good = tsql_conversion_error(f->session, error, &value, v->value.type);
-    }
-    if (good)
-        good = tsql_cast(&ev, &value, v->value.type, &v->value);
-    return good ? FLOW_NEXT : sim_after(f, false, 0, -1);
-}
-
-static enum flow run_declare(struct frame *f, struct stmt *st)
-{
-    struct session *s = f->session;
-    struct eval ev = {.session = s, .frame = f, .arena = f->arena};
-
-    if (st->var) {
-        struct variable *v = sim_variable_add(f, st->var, sim_type(VT_INT, 0));
-        v->table = sim_table_new(f, st->columns, st->column_count, st->var);
-        return FLOW_NEXT;
-    }
-    for (int i = 0; i < st->column_count; i++) {
-        const struct column_def *c = &st->columns[i];
-        struct value value = {0};
-        struct variable *v = sim_variable_find(f, c->name);
-        if (!v)
-            v = sim_variable_add(f, c->name, c->type);
-        if (!c->default_value)
-            continue;
-        if (!tsql_value(f, c->default_value, &value))
-            return sim_after(f, false, 0, -1);
-        v = sim_variable_find(f, c->name);
-        if (!tsql_cast(&ev, &value, c->type, &v->value))
-            return sim_after(f, false, 0, -1);
-    }
-    return FLOW_NEXT;
 }
 
 static enum flow run_if(struct frame *f, struct stmt *st)
@@ -258,11 +137,15 @@ static enum flow run_change(struct frame *f, struct stmt *st)
     int64_t count = 0;
     bool good = true;
 
-    start_implicit(s);
+    sim_start_implicit(s);
     if (st->kind == S_UPDATE)
-        return sim_after(f, sim_update(f, st, &count), 0xC5, count);
+        good = sim_update(f, st, &count);
     if (st->kind == S_DELETE)
-        return sim_after(f, sim_delete(f, st, &count), 0xC4, count);
+        good = sim_delete(f, st, &count);
+    if (st->kind != S_INSERT) {
+        sim_workload(f, &st->name, count);
+        return sim_after(f, good, st->kind == S_UPDATE ? 0xC5 : 0xC4, count);
+    }
     if (st->body) {
         struct rowset *outer = s->capture;
         s->capture = rows = sim_rowset_new(f->arena);
@@ -276,6 +159,7 @@ static enum flow run_change(struct frame *f, struct stmt *st)
     }
     if (good && rows->column_count + rows->row_count > 0)
         good = sim_insert_rows(f, st, rows, &count);
+    sim_workload(f, &st->name, count);
     return sim_after(f, good, 0xC3, count);
 }
 
@@ -307,7 +191,8 @@ static enum flow run_exec(struct frame *f, struct stmt *st)
     struct eval ev = {.session = s, .frame = f, .arena = f->arena};
     for (int i = 0; i < n && good; i++) {
         struct variable *v = params[i].output && st->args[i].value->kind == E_VAR
-                                 ? sim_variable_find(f, st->args[i].value->text) : NULL;
+                                 ? sim_variable_find(f, st->args[i].value->text)
+                                 : NULL;
         if (v)
             good = tsql_cast(&ev, &params[i].value, v->value.type, &v->value);
     }
@@ -330,8 +215,8 @@ static enum flow run_exec_text(struct frame *f, struct stmt *st)
     struct value v = {0};
     if (!tsql_value(f, st->expr, &v))
         return sim_after(f, false, 0xE0, -1);
-    struct frame child = {.session = f->session, .parent = f, .arena = f->arena,
-                          .in_procedure = f->in_procedure};
+    struct frame child = {
+        .session = f->session, .parent = f, .arena = f->arena, .in_procedure = f->in_procedure};
     enum flow flow = sim_run_text(&child, v.is_null ? "" : v.s);
     sim_frame_fini(&child);
     return flow == FLOW_RETURN ? FLOW_NEXT : flow;
@@ -370,11 +255,11 @@ static enum flow dispatch(struct frame *f, struct stmt *st)
 {
     switch (st->kind) {
     case S_SELECT:
-        return run_select(f, st);
+        return sim_run_select(f, st);
     case S_ASSIGN:
-        return run_assign(f, st);
+        return sim_run_assign(f, st);
     case S_DECLARE:
-        return run_declare(f, st);
+        return sim_run_declare(f, st);
     case S_IF:
         return run_if(f, st);
     case S_WHILE:
@@ -471,9 +356,12 @@ enum flow sim_run_text(struct frame *f, const char *text)
     }
     if (++s->nesting > 32) {
         s->nesting--;
-        return sim_after(f, sim_raise_text(s, 217, 16, 1,
-                                           "Maximum stored procedure, function, trigger, or view nesting "
-                                           "level exceeded (limit 32)."), 0, -1);
+        return sim_after(
+            f,
+            sim_raise_text(s, 217, 16, 1,
+                           "Maximum stored procedure, function, trigger, or view nesting "
+                           "level exceeded (limit 32)."),
+            0, -1);
     }
     enum flow flow = sim_run_list(f, list);
     s->nesting--;

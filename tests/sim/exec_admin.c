@@ -10,9 +10,13 @@ bool sim_set_language(struct session *s, const char *name)
     int lcid = sim_language_find(name);
 
     if (!lcid)
-        return sim_raise_text(s, 2740, 16, 1, sim_arena_printf(&s->arena,
-                              "SET LANGUAGE failed because '%s' is not an official language name or a "
-                              "language alias on this SQL Server.", name));
+        return sim_raise_text(
+            s, 2740, 16, 1,
+            sim_arena_printf(
+                &s->arena,
+                "SET LANGUAGE failed because '%s' is not an official language name or a "
+                "language alias on this SQL Server.",
+                name));
     const char *old = sim_language_name(s->language);
     s->language = lcid;
     sim_reply_env(s, 2, sim_language_name(lcid), old);
@@ -26,8 +30,9 @@ bool sim_use_database(struct session *s, const char *name)
     static const struct {
         const char *state;
         int number;
-    } states[] = {{"OFFLINE", 942}, {"RESTORING", 927}, {"RECOVERING", 922}, {"SUSPECT", 926},
-                  {"RECOVERY_PENDING", 945}, {"EMERGENCY", 0}, {"ONLINE", 0}};
+    } states[] = {{"OFFLINE", 942}, {"RESTORING", 927},        {"RECOVERING", 922},
+                  {"SUSPECT", 926}, {"RECOVERY_PENDING", 945}, {"EMERGENCY", 0},
+                  {"ONLINE", 0}};
 
     pthread_mutex_lock(&sim->lock);
     const struct sim_db *db = sim_db_find_locked(sim, name);
@@ -123,13 +128,34 @@ bool sim_sleep(struct session *s, int64_t us)
 
 static bool run_option(struct frame *f, const struct stmt *st)
 {
-    static const char *const known[] = {
-        "ANSI_NULLS", "ANSI_WARNINGS", "ANSI_PADDING", "ANSI_NULL_DFLT_ON", "ANSI_NULL_DFLT_OFF",
-        "ANSI_DEFAULTS", "ARITHABORT", "ARITHIGNORE", "CONCAT_NULL_YIELDS_NULL",
-        "QUOTED_IDENTIFIER", "NUMERIC_ROUNDABORT", "TEXTSIZE", "LOCK_TIMEOUT", "DATEFORMAT",
-        "DATEFIRST", "ROWCOUNT", "TRANSACTION ISOLATION LEVEL", "CURSOR_CLOSE_ON_COMMIT",
-        "DEADLOCK_PRIORITY", "STATISTICS", "NOEXEC", "PARSEONLY", "FMTONLY", "SHOWPLAN_ALL",
-        "IDENTITY_INSERT", "CONTEXT_INFO", "QUERY_GOVERNOR_COST_LIMIT", "FORCEPLAN"};
+    static const char *const known[] = {"ANSI_NULLS",
+                                        "ANSI_WARNINGS",
+                                        "ANSI_PADDING",
+                                        "ANSI_NULL_DFLT_ON",
+                                        "ANSI_NULL_DFLT_OFF",
+                                        "ANSI_DEFAULTS",
+                                        "ARITHABORT",
+                                        "ARITHIGNORE",
+                                        "CONCAT_NULL_YIELDS_NULL",
+                                        "QUOTED_IDENTIFIER",
+                                        "NUMERIC_ROUNDABORT",
+                                        "TEXTSIZE",
+                                        "LOCK_TIMEOUT",
+                                        "DATEFORMAT",
+                                        "DATEFIRST",
+                                        "ROWCOUNT",
+                                        "TRANSACTION ISOLATION LEVEL",
+                                        "CURSOR_CLOSE_ON_COMMIT",
+                                        "DEADLOCK_PRIORITY",
+                                        "STATISTICS",
+                                        "NOEXEC",
+                                        "PARSEONLY",
+                                        "FMTONLY",
+                                        "SHOWPLAN_ALL",
+                                        "IDENTITY_INSERT",
+                                        "CONTEXT_INFO",
+                                        "QUERY_GOVERNOR_COST_LIMIT",
+                                        "FORCEPLAN"};
     struct session *s = f->session;
     struct value v = sim_text("");
 
@@ -193,12 +219,14 @@ static bool run_raiserror(struct frame *f, const struct stmt *st)
     int number = sim_type_is_text(&v[0].type) ? 50000 : (int)v[0].i;
     if (number < 50000 && !sim_message_find(number))
         return sim_raise(s, 2732, 1, sim_num(s, number), "13000", "2147483647", NULL);
-    const char *text = number == 50000 ? format_text(f, v[0].is_null ? "" : v[0].s, v + 3, st->expr_count - 3)
-                                       : sim_message_text(f->arena, number, s->language, NULL, 0);
+    const char *text = number == 50000
+                           ? format_text(f, v[0].is_null ? "" : v[0].s, v + 3, st->expr_count - 3)
+                           : sim_message_text(f->arena, number, s->language, NULL, 0);
     if (severity > 18 && !s->sysadmin)
-        return sim_raise_text(s, 2754, 16, 1, "Error severity levels greater than 18 can only be "
-                                              "specified by members of the sysadmin role, using the "
-                                              "WITH LOG option.");
+        return sim_raise_text(s, 2754, 16, 1,
+                              "Error severity levels greater than 18 can only be "
+                              "specified by members of the sysadmin role, using the "
+                              "WITH LOG option.");
     sim_raise_text(s, number, (int)severity, (int)state, text);
     if (sim_text_is(st->verb, "NOWAIT"))
         wire_flush(&s->wire);
@@ -212,8 +240,9 @@ static enum flow run_throw(struct frame *f, const struct stmt *st)
     bool again = st->expr_count == 0;
 
     if (again && !s->caught_number) {
-        sim_raise_text(s, 10704, 15, 1, "To rethrow an error, a THROW statement must be used inside a "
-                                        "CATCH block.");
+        sim_raise_text(s, 10704, 15, 1,
+                       "To rethrow an error, a THROW statement must be used inside a "
+                       "CATCH block.");
     } else if (again) {
         sim_raise_text(s, s->caught_number, s->caught_severity, s->caught_state, s->caught_text);
     } else {
@@ -235,9 +264,11 @@ static bool run_waitfor(struct frame *f, const struct stmt *st)
     if (!tsql_value(f, st->expr, &v))
         return false;
     if (v.is_null || sim_convert(f->arena, &v, sim_type(VT_TIME, 0), 0, &t))
-        return sim_raise_text(s, 148, 15, 1, sim_arena_printf(f->arena,
-                              "Incorrect time syntax in time string '%s' used with WAITFOR.",
-                              v.is_null || !v.s ? "" : v.s));
+        return sim_raise_text(
+            s, 148, 15, 1,
+            sim_arena_printf(f->arena,
+                             "Incorrect time syntax in time string '%s' used with WAITFOR.",
+                             v.is_null || !v.s ? "" : v.s));
     wire_flush(&s->wire);
     return sim_sleep(s, t.i / 10);
 }
@@ -297,6 +328,8 @@ enum flow sim_run_admin(struct frame *f, struct stmt *st)
     case S_WAITFOR:
         return sim_after(f, run_waitfor(f, st), 0xF8, -1);
     case S_USE:
+        if (s->sim->engine_edition == 5 && !sim_text_is(st->alias, s->database))
+            return sim_after(f, sim_raise(s, 40508, 1, NULL), 0xEC, -1);
         return sim_after(f, sim_use_database(s, st->alias), 0xEC, -1);
     case S_TRAN:
         return run_tran(f, st);

@@ -30,9 +30,9 @@ static const struct verb verbs[] = {
     {"slow", SIM_SLOW, 0},
 };
 
-static const char *const members[] = {"do", "match", "nth", "times", "number", "severity",
-                                      "state", "text", "percent", "factor", "path", "free_mib",
-                                      "database", "mib", "on", "name", NULL};
+static const char *const members[] = {
+    "do",     "match", "nth",      "times",    "number", "severity", "state", "text", "percent",
+    "factor", "path",  "free_mib", "database", "mib",    "on",       "name",  NULL};
 
 static int problem(char *error, size_t size, const char *what)
 {
@@ -75,17 +75,17 @@ static void add_locked(struct sim *sim, const struct verb *verb, const cJSON *o)
     const cJSON *factor = cJSON_GetObjectItemCaseSensitive(o, "factor");
     bool forever = verb->kind == SIM_HIDE || verb->kind == SIM_REFUSE_RIGHT ||
                    verb->kind == SIM_DELETE_NOTHING;
-    sim->faults[sim->fault_count++] = (struct sim_fault){
-        .kind = verb->kind,
-        .match = sim_dup(text(o, "match", "")),
-        .nth = number(o, "nth", 1),
-        .times = number(o, "times", forever ? -1 : 1),
-        .number = number(o, "number", 3202),
-        .severity = number(o, "severity", 16),
-        .state = number(o, "state", 1),
-        .percent = number(o, "percent", verb->percent),
-        .factor = cJSON_IsNumber(factor) ? factor->valuedouble : 3,
-        .text = sim_dup(text(o, "text", NULL))};
+    sim->faults[sim->fault_count++] =
+        (struct sim_fault){.kind = verb->kind,
+                           .match = sim_dup(text(o, "match", "")),
+                           .nth = number(o, "nth", 1),
+                           .times = number(o, "times", forever ? -1 : 1),
+                           .number = number(o, "number", 3202),
+                           .severity = number(o, "severity", 16),
+                           .state = number(o, "state", 1),
+                           .percent = number(o, "percent", verb->percent),
+                           .factor = cJSON_IsNumber(factor) ? factor->valuedouble : 3,
+                           .text = sim_dup(text(o, "text", NULL))};
 }
 
 static int fill_volume_locked(struct sim *sim, const cJSON *o, char *error, size_t size)
@@ -109,9 +109,49 @@ static int write_pages_locked(struct sim *sim, const cJSON *o, char *error, size
     return 0;
 }
 
+/* A set that somebody else has made; a full one that is no copy moves the differential base. */
+static void foreign_set_locked(struct sim *sim, const char *database, bool vss)
+{
+    struct sim_db *db = sim_db_find_locked(sim, database);
+    if (!db)
+        return;
+    sim->sets = sim_realloc(sim->sets, (size_t)(sim->set_count + 1) * sizeof(*sim->sets));
+    struct sim_set *x = &sim->sets[sim->set_count++];
+    int64_t now = sim_ticks_local(sim, sim_now_us_locked(sim));
+    *x = (struct sim_set){.id = sim->set_count,
+                          .media_id = sim->next_media++,
+                          .position = 1,
+                          .type = 'D',
+                          .snapshot = vss,
+                          .start_ticks = now - 60 * TICKS_PER_SECOND,
+                          .finish_ticks = now,
+                          .algorithm = "",
+                          .device_count = 1,
+                          .device_type = vss ? 7 : 2};
+    sim_fill_guid_locked(sim, x->uuid);
+    x->database = sim_dup(db->name);
+    x->user = sim_dup(vss ? "NT SERVICE\\SQLWriter" : "someone_else");
+    x->server = sim_dup(sim->server_name);
+    x->recovery = sim_dup(db->recovery == 'F' ? "FULL" : "SIMPLE");
+    x->pages = sim_db_pages(db, 0);
+    x->backup_bytes = x->compressed_bytes = x->pages * SIM_PAGE;
+    x->devices = sim_alloc(sizeof(char *));
+    x->mirrors = sim_alloc(sizeof(int));
+    x->devices[0] = sim_dup(vss ? "{5E1B0A52-0000-4000-8000-000000000001}1" : "foreign.bak");
+    x->first_lsn = x->checkpoint_lsn = db->lsn += 1600;
+    x->last_lsn = db->lsn += 1600;
+    for (int i = 0; i < db->file_count; i++)
+        if (db->files[i].type == 0)
+            db->files[i].diff_base_lsn = x->checkpoint_lsn;
+    db->has_full = true;
+    db->changed_pages = 0;
+}
+
 static int foreign_locked(struct sim *sim, const cJSON *o)
 {
     const cJSON *on = cJSON_GetObjectItemCaseSensitive(o, "on");
+    if (cJSON_IsFalse(on) && sim->foreign_backup) /* it ends, and is in the history */
+        foreign_set_locked(sim, text(o, "database", "Sales"), false);
     sim->foreign_backup = !on || cJSON_IsTrue(on);
     sim_replace(&sim->foreign_database, text(o, "database", "Sales"));
     sim->foreign_percent = number(o, "percent", 37);
@@ -120,10 +160,11 @@ static int foreign_locked(struct sim *sim, const cJSON *o)
 
 static int folder_locked(struct sim *sim, const cJSON *o)
 {
-    sim->folders = sim_realloc(sim->folders, (size_t)(sim->folder_count + 1) * sizeof(*sim->folders));
+    sim->folders =
+        sim_realloc(sim->folders, (size_t)(sim->folder_count + 1) * sizeof(*sim->folders));
     const cJSON *on = cJSON_GetObjectItemCaseSensitive(o, "on");
-    sim->folders[sim->folder_count++] = (struct sim_folder){
-        .path = sim_dup(text(o, "path", "/x")), .denied = cJSON_IsFalse(on)};
+    sim->folders[sim->folder_count++] =
+        (struct sim_folder){.path = sim_dup(text(o, "path", "/x")), .denied = cJSON_IsFalse(on)};
     return 0;
 }
 
@@ -142,11 +183,16 @@ static int act_locked(struct sim *sim, const char *what, const cJSON *o, char *e
         return write_pages_locked(sim, o, error, size);
     if (!strcmp(what, "foreign_backup"))
         return foreign_locked(sim, o);
+    if (!strcmp(what, "vss_snapshot"))
+        return foreign_set_locked(sim, text(o, "database", "Sales"), true), 0;
+    if (!strcmp(what, "drop_all"))
+        return sim_drop_all_locked(sim), 0;
     if (!strcmp(what, "folder"))
         return folder_locked(sim, o);
     if (!strcmp(what, "trace_flag"))
         return sim_flag_set_locked(sim, number(o, "number", 3042),
-                                   !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "on"))), 0;
+                                   !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "on"))),
+               0;
     if (!strcmp(what, "stop_listening"))
         return sim_listen_stop_locked(sim), 0;
     return 1;

@@ -1,7 +1,6 @@
 /* functions.c: looking functions up, and those on text and numbers. */
 #include "functions.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +38,8 @@ static bool any_null(const struct value *args, int n)
     return false;
 }
 
-#define FUNCTION(name)                                                                            \
-    static bool name(struct eval *ev, const struct expr *e, struct value *args, int n,            \
+#define FUNCTION(name)                                                                             \
+    static bool name(struct eval *ev, const struct expr *e, struct value *args, int n,             \
                      struct value *out)
 #define UNUSED ((void)ev, (void)e, (void)n, (void)args)
 
@@ -155,7 +154,8 @@ FUNCTION(fn_charindex)
     for (int64_t i = 1; i < from && *p; i++)
         sim_utf8_next(&p);
     ptrdiff_t at = *what ? find(text, (size_t)(p - text), what) : -1;
-    *out = sim_int(at < 0 ? 0 : 1 + (int64_t)sim_utf16_len(sim_arena_dupn(ev->arena, text, (size_t)at)));
+    *out = sim_int(
+        at < 0 ? 0 : 1 + (int64_t)sim_utf16_len(sim_arena_dupn(ev->arena, text, (size_t)at)));
     return true;
 }
 
@@ -212,7 +212,8 @@ FUNCTION(fn_replicate)
     UNUSED;
     if (any_null(args, n))
         return true;
-    if ((!space && !tsql_as_text(ev, &args[0], &t)) || !tsql_as_int(ev, &args[space ? 0 : 1], &count))
+    if ((!space && !tsql_as_text(ev, &args[0], &t)) ||
+        !tsql_as_int(ev, &args[space ? 0 : 1], &count))
         return false;
     if (count < 0)
         return true;
@@ -220,6 +221,45 @@ FUNCTION(fn_replicate)
         sim_bytes_text(&b, t);
     tsql_set_text(ev, out, sim_arena_dup(ev->arena, sim_bytes_str(&b)));
     sim_bytes_fini(&b);
+    return true;
+}
+
+FUNCTION(fn_stuff)
+{
+    const char *t = NULL, *insert = "";
+    int64_t start = 0, count = 0;
+    UNUSED;
+    if (any_null(args, 3))
+        return true;
+    if (!tsql_as_text(ev, &args[0], &t) || !tsql_as_int(ev, &args[1], &start) ||
+        !tsql_as_int(ev, &args[2], &count) ||
+        (!args[3].is_null && !tsql_as_text(ev, &args[3], &insert)))
+        return false;
+    if (start < 1 || count < 0 || (size_t)start > sim_utf16_len(t))
+        return true;
+    const char *left = sim_utf16_cut(ev->arena, t, 0, (size_t)start - 1);
+    const char *right = sim_utf16_cut(ev->arena, t, (size_t)(start - 1 + count), 1U << 30);
+    tsql_set_text(ev, out, sim_arena_printf(ev->arena, "%s%s%s", left, insert, right));
+    return true;
+}
+
+FUNCTION(fn_reverse)
+{
+    const char *t = NULL;
+    UNUSED;
+    if (args[0].is_null)
+        return true;
+    if (!tsql_as_text(ev, &args[0], &t))
+        return false;
+    size_t at = strlen(t);
+    char *reversed = sim_arena_alloc(ev->arena, at + 1);
+    while (*t) {
+        const char *one = t;
+        sim_utf8_next(&t);
+        at -= (size_t)(t - one);
+        memcpy(reversed + at, one, (size_t)(t - one));
+    }
+    tsql_set_text(ev, out, reversed);
     return true;
 }
 
@@ -316,63 +356,6 @@ FUNCTION(fn_nullif)
     return true;
 }
 
-FUNCTION(fn_abs)
-{
-    UNUSED;
-    *out = args[0];
-    out->i = out->i < 0 ? -out->i : out->i;
-    out->f = fabs(out->f);
-    out->dec = out->dec < 0 ? -out->dec : out->dec;
-    return true;
-}
-
-FUNCTION(fn_round)
-{
-    int64_t digits = 0, mode = 0;
-    UNUSED;
-    *out = args[0];
-    if (any_null(args, n))
-        return true;
-    if ((n > 1 && !tsql_as_int(ev, &args[1], &digits)) || (n > 2 && !tsql_as_int(ev, &args[2], &mode)))
-        return false;
-    bool up = sim_text_begins(e->text, "CEILING"), down = sim_text_is(e->text, "FLOOR");
-    if (out->type.base == VT_DECIMAL) {
-        dec_t unit = 1;
-        for (int64_t i = digits; i < out->type.scale; i++)
-            unit *= 10;
-        dec_t rest = out->dec % unit, base = out->dec - rest;
-        bool more = up ? rest > 0 : (!down && !mode && rest * 2 >= unit);
-        bool less = down ? rest < 0 : (!up && !mode && -rest * 2 >= unit);
-        out->dec = base + (more ? unit : less ? -unit : 0);
-    } else if (out->type.base == VT_FLOAT || out->type.base == VT_REAL) {
-        double unit = pow(10, (double)digits), f = out->f * unit;
-        out->f = (up ? ceil(f) : down ? floor(f) : mode ? trunc(f) : round(f)) / unit;
-    }
-    return true;
-}
-
-FUNCTION(fn_math)
-{
-    UNUSED;
-    if (any_null(args, n))
-        return true;
-    double a = sim_to_double(&args[0]), b = n > 1 ? sim_to_double(&args[1]) : 0, r = 0;
-    if (sim_text_is(e->text, "SQRT"))
-        r = sqrt(a);
-    else if (sim_text_is(e->text, "EXP"))
-        r = exp(a);
-    else if (sim_text_is(e->text, "LOG"))
-        r = n > 1 ? log(a) / log(b) : log(a);
-    else if (sim_text_is(e->text, "POWER"))
-        r = pow(a, b);
-    else
-        r = (double)((a > 0) - (a < 0));
-    struct value f = sim_float(r);
-    if (isnan(r) || isinf(r))
-        return sim_raise_text(ev->session, 3623, 16, 1, "An invalid floating point operation occurred.");
-    return tsql_cast(ev, &f, e->type, out);
-}
-
 FUNCTION(fn_isnumeric)
 {
     struct value v = {0};
@@ -412,6 +395,7 @@ const struct function tsql_text_functions[] = {
     {"CHARINDEX", 2, 3, R_INT, fn_charindex, 0}, {"REPLACE", 3, 3, R_LONG0, fn_replace, 0},
     {"CONCAT", 2, 254, R_CONCAT, fn_concat, 11}, {"CONCAT_WS", 3, 254, R_CONCAT, fn_concat, 14},
     {"REPLICATE", 2, 2, R_LONG0, fn_replicate, 0}, {"SPACE", 1, 1, R_VARCHAR, fn_replicate, 0},
+    {"STUFF", 4, 4, R_LONG0, fn_stuff, 0},     {"REVERSE", 1, 1, R_TEXT0, fn_reverse, 0},
     {"QUOTENAME", 1, 2, R_NAME, fn_quotename, 0}, {"CHAR", 1, 1, R_VARCHAR, fn_char, 0},
     {"NCHAR", 1, 1, R_TEXT, fn_char, 0},       {"UNICODE", 1, 1, R_INT, fn_unicode, 0},
     {"ASCII", 1, 1, R_INT, fn_unicode, 0},     {"PARSENAME", 2, 2, R_NAME, fn_parsename, 0},
@@ -419,13 +403,6 @@ const struct function tsql_text_functions[] = {
     {"NULLIF", 2, 2, R_ARG0, fn_nullif, 0},    {"ISNUMERIC", 1, 1, R_INT, fn_isnumeric, 0},
     {"NEWID", 0, 0, R_GUID, fn_newid, 0},      {"ISJSON", 1, 1, R_INT, fn_isjson, 13},
     {NULL, 0, 0, 0, NULL, 0},
-};
-const struct function tsql_math_functions[] = {
-    {"ABS", 1, 1, R_ARG0, fn_abs, 0},          {"ROUND", 2, 3, R_ARG0, fn_round, 0},
-    {"FLOOR", 1, 1, R_ARG0, fn_round, 0},      {"CEILING", 1, 1, R_ARG0, fn_round, 0},
-    {"SQRT", 1, 1, R_FLOAT, fn_math, 0},       {"EXP", 1, 1, R_FLOAT, fn_math, 0},
-    {"LOG", 1, 2, R_FLOAT, fn_math, 0},        {"POWER", 2, 2, R_ARG0, fn_math, 0},
-    {"SIGN", 1, 1, R_ARG0, fn_math, 0},        {NULL, 0, 0, 0, NULL, 0},
 };
 /* clang-format on */
 
@@ -447,7 +424,9 @@ static struct type concat_type(const struct expr *e)
     for (int i = 0; i < e->count; i++) {
         const struct type *t = &e->args[i]->type;
         wide = wide || t->base == VT_NVARCHAR;
-        length = length < 0 || (sim_type_is_text(t) && t->length < 0) ? -1 : length + (sim_type_is_text(t) ? t->length : 40);
+        length = length < 0 || (sim_type_is_text(t) && t->length < 0)
+                     ? -1
+                     : length + (sim_type_is_text(t) ? t->length : 40);
     }
     int most = wide ? 4000 : 8000;
     return sim_type(wide ? VT_NVARCHAR : VT_VARCHAR, length > most ? most : length);
@@ -455,10 +434,15 @@ static struct type concat_type(const struct expr *e)
 
 struct type tsql_function_type(const struct function *fn, const struct expr *e)
 {
-    static const enum vt plain[] = {[R_INT] = VT_INT, [R_BIGINT] = VT_BIGINT, [R_BIT] = VT_BIT,
-                                    [R_FLOAT] = VT_FLOAT, [R_DATETIME] = VT_DATETIME,
-                                    [R_DATETIME2] = VT_DATETIME2, [R_OFFSET] = VT_DATETIMEOFFSET,
-                                    [R_DATE] = VT_DATE, [R_GUID] = VT_GUID,
+    static const enum vt plain[] = {[R_INT] = VT_INT,
+                                    [R_BIGINT] = VT_BIGINT,
+                                    [R_BIT] = VT_BIT,
+                                    [R_FLOAT] = VT_FLOAT,
+                                    [R_DATETIME] = VT_DATETIME,
+                                    [R_DATETIME2] = VT_DATETIME2,
+                                    [R_OFFSET] = VT_DATETIMEOFFSET,
+                                    [R_DATE] = VT_DATE,
+                                    [R_GUID] = VT_GUID,
                                     [R_VARIANT] = VT_VARIANT};
     struct type first = e->count ? e->args[0]->type : sim_type(VT_INT, 0);
     bool narrow = first.base == VT_VARCHAR;
@@ -474,9 +458,11 @@ struct type tsql_function_type(const struct function *fn, const struct expr *e)
     if (fn->result == R_BINARY)
         return sim_type(VT_VARBINARY, 8000);
     if (fn->result == R_ARG2)
-        return e->count > 2 && sim_type_is_time(&e->args[2]->type) ? e->args[2]->type : sim_type(VT_DATETIME, 0);
+        return e->count > 2 && sim_type_is_time(&e->args[2]->type) ? e->args[2]->type
+                                                                   : sim_type(VT_DATETIME, 0);
     if (fn->result == R_TEXT0)
-        return sim_type_is_text(&first) ? sim_type(first.base, first.length) : sim_type(VT_VARCHAR, 8000);
+        return sim_type_is_text(&first) ? sim_type(first.base, first.length)
+                                        : sim_type(VT_VARCHAR, 8000);
     if (fn->result == R_LONG0)
         return sim_type(narrow ? VT_VARCHAR : VT_NVARCHAR, narrow ? 8000 : 4000);
     if (fn->result == R_CONCAT)

@@ -20,8 +20,8 @@ enum result {
     R_BINARY,
     R_ARG0,
     R_ARG2,
-    R_TEXT0,  /* text of the first argument's kind and length */
-    R_LONG0,  /* … of its kind, longest */
+    R_TEXT0, /* text of the first argument's kind and length */
+    R_LONG0, /* … of its kind, longest */
     R_CONCAT,
     R_MERGE,
 };

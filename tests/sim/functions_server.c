@@ -1,103 +1,13 @@
-/* functions_server.c: functions about time and about the server, and the @@ variables. */
+/* functions_server.c: functions about the server, and the @@ variables. */
 #include <stdio.h>
 #include <string.h>
 
 #include "functions.h"
 
-#define FUNCTION(name)                                                                            \
-    static bool name(struct eval *ev, const struct expr *e, struct value *args, int n,            \
+#define FUNCTION(name)                                                                             \
+    static bool name(struct eval *ev, const struct expr *e, struct value *args, int n,             \
                      struct value *out)
 #define UNUSED ((void)ev, (void)e, (void)n, (void)args)
-
-FUNCTION(fn_now)
-{
-    struct sim *sim = ev->session->sim;
-    int64_t us = sim_now_us(sim);
-    bool utc = sim_text_begins(e->text, "GETUTC") || sim_text_begins(e->text, "SYSUTC");
-    UNUSED;
-    if (e->type.base == VT_DATETIMEOFFSET) {
-        *out = sim_time(VT_DATETIMEOFFSET, sim_ticks_utc(us));
-        out->offset_min = sim->utc_offset_min;
-    } else {
-        *out = sim_time(e->type.base, utc ? sim_ticks_utc(us) : sim_ticks_local(sim, us));
-    }
-    return true;
-}
-
-static bool as_time(struct eval *ev, const struct value *v, struct value *out)
-{
-    if (sim_type_is_time(&v->type)) {
-        *out = *v;
-        return true;
-    }
-    return tsql_cast(ev, v, sim_type(sim_type_is_text(&v->type) ? VT_DATETIME2 : VT_DATETIME, 0), out);
-}
-
-static bool part_of(struct eval *ev, const struct value *v, const char *function, int *part)
-{
-    *part = v->s ? sim_datepart(v->s) : -1;
-    if (*part >= 0)
-        return true;
-    return sim_raise(ev->session, 155, 1, v->s ? v->s : "", function, NULL);
-}
-
-FUNCTION(fn_datediff)
-{
-    struct value a, b;
-    int part = 0;
-    UNUSED;
-    if (!part_of(ev, &args[0], "datediff", &part))
-        return false;
-    if (args[1].is_null || args[2].is_null)
-        return true;
-    if (!as_time(ev, &args[1], &a) || !as_time(ev, &args[2], &b))
-        return false;
-    int64_t d = sim_datediff(part, a.i, b.i);
-    if (e->type.base == VT_INT && (d > INT32_MAX || d < INT32_MIN))
-        return sim_raise_text(ev->session, 535, 16, 0,
-                              "The datediff function resulted in an overflow. The number of dateparts "
-                              "separating two date/time instances is too large. Try to use datediff with "
-                              "a less precise datepart.");
-    *out = sim_number(e->type.base, d);
-    return true;
-}
-
-FUNCTION(fn_dateadd)
-{
-    struct value v;
-    int64_t count = 0;
-    int part = 0;
-    UNUSED;
-    if (!part_of(ev, &args[0], "dateadd", &part))
-        return false;
-    if (args[1].is_null || args[2].is_null)
-        return true;
-    struct value source = args[2];
-    if (!tsql_as_int(ev, &args[1], &count) || !tsql_cast(ev, &source, e->type, &v))
-        return false;
-    int error = sim_dateadd(part, count, &v, out);
-    return error ? sim_raise(ev->session, error, 1, sim_type_name(&e->type), NULL) : true;
-}
-
-FUNCTION(fn_datepart)
-{
-    struct value v;
-    int part = 0;
-    bool simple = n == 1; /* YEAR(x) … */
-    struct value word = sim_text(e->text);
-    UNUSED;
-    if (!part_of(ev, simple ? &word : &args[0], "datepart", &part))
-        return false;
-    if (args[n - 1].is_null)
-        return true;
-    if (!as_time(ev, &args[n - 1], &v))
-        return false;
-    if (e->type.base == VT_INT)
-        *out = sim_int(sim_datepart_get(part, &v));
-    else
-        tsql_set_text(ev, out, sim_num(ev->session, sim_datepart_get(part, &v)));
-    return true;
-}
 
 static const char *product_level(const struct sim *sim)
 {
@@ -113,42 +23,58 @@ FUNCTION(fn_serverproperty)
 {
     struct sim *sim = ev->session->sim;
     const char *p = args[0].s ? args[0].s : "";
-    const char *build = sim_arena_printf(ev->arena, "%d.%d.%d.%d", sim->major, sim->minor, sim->build, sim->revision);
+    const char *build = sim_arena_printf(ev->arena, "%d.%d.%d.%d", sim->major, sim->minor,
+                                         sim->build, sim->revision);
     const char *slash = strchr(sim->server_name, '\\');
-    int64_t edition_id = sim->engine_edition == 3 ? (sim_text_begins(sim->edition, "Dev") ? -2117995310 : 1804890536)
-                         : sim->engine_edition == 4 ? -1592396055
-                         : sim_text_begins(sim->edition, "Web") ? 1293598313 : -1534726760;
+    int64_t edition_id = sim->engine_edition == 3
+                             ? (sim_text_begins(sim->edition, "Dev") ? -2117995310 : 1804890536)
+                         : sim->engine_edition == 4             ? -1592396055
+                         : sim_text_begins(sim->edition, "Web") ? 1293598313
+                                                                : -1534726760;
     const struct {
         const char *name, *text;
         int64_t number;
         int since;
-    } rows[] = {{"ProductVersion", build, 0, 0}, {"ProductLevel", product_level(sim), 0, 0},
-                {"ProductMajorVersion", sim_num(ev->session, sim->major), 0, 11},
-                {"ProductMinorVersion", sim_num(ev->session, sim->minor), 0, 11},
-                {"ProductBuild", sim_num(ev->session, sim->build), 0, 11},
-                {"ProductUpdateLevel", NULL, 0, 11},
-                {"Edition", sim_arena_printf(ev->arena, "%s%s", sim->edition, sim->engine_edition == 5 || sim->engine_edition == 8 ? "" : " (64-bit)"), 0, 0},
-                {"EngineEdition", NULL, sim->engine_edition, 0},
-                {"EditionID", NULL, edition_id, 0},
-                {"ServerName", sim->server_name, 0, 0}, {"MachineName", sim->host_name, 0, 0},
-                {"ComputerNamePhysicalNetBIOS", sim->host_name, 0, 0},
-                {"InstanceName", slash ? slash + 1 : NULL, 0, 0},
-                {"Collation", sim->collation, 0, 0},
-                {"IsClustered", NULL, 0, 0}, {"IsHadrEnabled", NULL, 0, 11},
-                {"IsSingleUser", NULL, 0, 0}, {"IsIntegratedSecurityOnly", NULL, 0, 0},
-                {"IsFullTextInstalled", NULL, 0, 0}, {"ProcessID", NULL, 4242, 0},
-                {"LCID", NULL, 1033, 0}, {"FilestreamEffectiveLevel", NULL, 0, 10},
-                {"InstanceDefaultDataPath", sim_arena_printf(ev->arena, "%s%c", sim->data_dir, sim->windows ? '\\' : '/'), 0, 11},
-                {"InstanceDefaultLogPath", sim_arena_printf(ev->arena, "%s%c", sim->data_dir, sim->windows ? '\\' : '/'), 0, 11},
-                {"InstanceDefaultBackupPath", sim->backup_dir, 0, 15},
-                {"BuildClrVersion", "v4.0.30319", 0, 0}};
+    } rows[] = {
+        {"ProductVersion", build, 0, 0},
+        {"ProductLevel", product_level(sim), 0, 0},
+        {"ProductMajorVersion", sim_num(ev->session, sim->major), 0, 11},
+        {"ProductMinorVersion", sim_num(ev->session, sim->minor), 0, 11},
+        {"ProductBuild", sim_num(ev->session, sim->build), 0, 11},
+        {"ProductUpdateLevel", NULL, 0, 11},
+        {"Edition",
+         sim_arena_printf(ev->arena, "%s%s", sim->edition,
+                          sim->engine_edition == 5 || sim->engine_edition == 8 ? "" : " (64-bit)"),
+         0, 0},
+        {"EngineEdition", NULL, sim->engine_edition, 0},
+        {"EditionID", NULL, edition_id, 0},
+        {"ServerName", sim->server_name, 0, 0},
+        {"MachineName", sim->host_name, 0, 0},
+        {"ComputerNamePhysicalNetBIOS", sim->host_name, 0, 0},
+        {"InstanceName", slash ? slash + 1 : NULL, 0, 0},
+        {"Collation", sim->collation, 0, 0},
+        {"IsClustered", NULL, 0, 0},
+        {"IsHadrEnabled", NULL, 0, 11},
+        {"IsSingleUser", NULL, 0, 0},
+        {"IsIntegratedSecurityOnly", NULL, 0, 0},
+        {"IsFullTextInstalled", NULL, 0, 0},
+        {"ProcessID", NULL, 4242, 0},
+        {"LCID", NULL, 1033, 0},
+        {"FilestreamEffectiveLevel", NULL, 0, 10},
+        {"InstanceDefaultDataPath",
+         sim_arena_printf(ev->arena, "%s%c", sim->data_dir, sim->windows ? '\\' : '/'), 0, 11},
+        {"InstanceDefaultLogPath",
+         sim_arena_printf(ev->arena, "%s%c", sim->data_dir, sim->windows ? '\\' : '/'), 0, 11},
+        {"InstanceDefaultBackupPath", sim->backup_dir, 0, 15},
+        {"BuildClrVersion", "v4.0.30319", 0, 0}};
     UNUSED;
     *out = sim_null(sim_type(VT_VARIANT, 0));
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (sim_text_is(rows[i].name, p) && sim->major >= rows[i].since) {
             bool nothing = sim_text_is(p, "InstanceName") || sim_text_is(p, "ProductUpdateLevel");
-            *out = rows[i].text || nothing ? text_or_null(ev, rows[i].text)
-                   : sim_text_is(p, "EditionID") ? sim_bigint(rows[i].number) : sim_int(rows[i].number);
+            *out = rows[i].text || nothing       ? text_or_null(ev, rows[i].text)
+                   : sim_text_is(p, "EditionID") ? sim_bigint(rows[i].number)
+                                                 : sim_int(rows[i].number);
         }
     return true;
 }
@@ -205,7 +131,9 @@ FUNCTION(fn_databasepropertyex)
     if (db && sim_text_is(p, "Status"))
         *out = text_or_null(ev, db->state);
     else if (db && sim_text_is(p, "Recovery"))
-        *out = text_or_null(ev, db->recovery == 'F' ? "FULL" : db->recovery == 'B' ? "BULK_LOGGED" : "SIMPLE");
+        *out = text_or_null(ev, db->recovery == 'F'   ? "FULL"
+                                : db->recovery == 'B' ? "BULK_LOGGED"
+                                                      : "SIMPLE");
     else if (db && sim_text_is(p, "UserAccess"))
         *out = text_or_null(ev, db->user_access);
     else if (db && sim_text_is(p, "Updateability"))
@@ -239,12 +167,13 @@ FUNCTION(fn_role)
     struct session *s = ev->session;
     bool server = sim_text_is(e->text, "IS_SRVROLEMEMBER");
     const char *role = args[0].s ? args[0].s : "";
-    static const char *const server_roles[] = {"sysadmin", "serveradmin", "dbcreator", "diskadmin",
-                                               "securityadmin", "setupadmin", "processadmin",
-                                               "bulkadmin", "public"};
-    static const char *const db_roles[] = {"db_owner", "db_backupoperator", "db_datareader",
-                                           "db_datawriter", "db_ddladmin", "db_accessadmin",
-                                           "db_securityadmin", "db_denydatareader",
+    static const char *const server_roles[] = {"sysadmin",     "serveradmin",   "dbcreator",
+                                               "diskadmin",    "securityadmin", "setupadmin",
+                                               "processadmin", "bulkadmin",     "public"};
+    static const char *const db_roles[] = {"db_owner",          "db_backupoperator",
+                                           "db_datareader",     "db_datawriter",
+                                           "db_ddladmin",       "db_accessadmin",
+                                           "db_securityadmin",  "db_denydatareader",
                                            "db_denydatawriter", "public"};
     bool known = false;
     UNUSED;
@@ -278,14 +207,16 @@ FUNCTION(fn_has_perms)
         else if (sim_text_is(right, "CREATE DATABASE"))
             may = sim_may_server(s, "CREATE ANY DATABASE") || sim_may_server(s, "CREATE DATABASE");
         else
-            may = sim_in_role(s, db, "db_owner") || (sim_text_is(right, "CONNECT") && sim_may_enter(s, db));
+            may = sim_in_role(s, db, "db_owner") ||
+                  (sim_text_is(right, "CONNECT") && sim_may_enter(s, db));
     } else if (sim_text_is(class, "OBJECT")) {
         const char *name = object ? object : "";
         const char *dot = strrchr(name, '.');
         const char *bare = dot ? dot + 1 : name;
         may = sim_text_is(right, "EXECUTE") ? sim_may_execute(s, bare)
-              : sim_text_begins(name, "msdb.") || sim_text_is(s->database, "msdb") ? sim_may_select_msdb(s)
-                                                                                  : s->sysadmin;
+              : sim_text_begins(name, "msdb.") || sim_text_is(s->database, "msdb")
+                  ? sim_may_select_msdb(s)
+                  : s->sysadmin;
     } else {
         may = sim_may_server(s, right);
     }
@@ -318,12 +249,13 @@ static bool procedure_known(const struct sim *sim, const char *text)
     static const struct {
         const char *name;
         int since;
-    } procedures[] = {{"xp_delete_file", 0}, {"xp_delete_files", 15}, {"xp_fileexist", 0},
-                      {"xp_fixeddrives", 0}, {"xp_dirtree", 0}, {"sp_executesql", 0},
+    } procedures[] = {{"xp_delete_file", 0},      {"xp_delete_files", 15}, {"xp_fileexist", 0},
+                      {"xp_fixeddrives", 0},      {"xp_dirtree", 0},       {"sp_executesql", 0},
                       {"xp_instance_regread", 0}, {"xp_cmdshell", 0}};
     const char *dot = strrchr(text, '.');
     for (size_t i = 0; i < sizeof(procedures) / sizeof(*procedures); i++)
-        if (sim_text_is(procedures[i].name, dot ? dot + 1 : text) && sim->major >= procedures[i].since)
+        if (sim_text_is(procedures[i].name, dot ? dot + 1 : text) &&
+            sim->major >= procedures[i].since)
             return true;
     return false;
 }
@@ -355,6 +287,58 @@ FUNCTION(fn_col_length)
     for (int i = 0; i < rows->column_count; i++)
         if (sim_text_is(rows->columns[i].name, args[1].s))
             *out = sim_number(e->type.base, sim_type_max_bytes(&rows->columns[i].type));
+    return true;
+}
+
+FUNCTION(fn_fileproperty)
+{
+    struct session *s = ev->session;
+    const char *name = args[0].s ? args[0].s : "", *p = args[1].s ? args[1].s : "";
+    UNUSED;
+    pthread_mutex_lock(&s->sim->lock);
+    const struct sim_db *db = sim_db_find_locked(s->sim, s->database);
+    for (int i = 0; db && i < db->file_count; i++) {
+        const struct sim_dbfile *file = &db->files[i];
+        if (!sim_text_is(file->name, name))
+            continue;
+        if (sim_text_is(p, "SpaceUsed"))
+            *out = sim_int(file->used_pages);
+        else if (sim_text_is(p, "IsLogFile"))
+            *out = sim_int(file->type);
+        else if (sim_text_is(p, "IsReadOnly"))
+            *out = sim_int(db->read_only);
+    }
+    pthread_mutex_unlock(&s->sim->lock);
+    return true;
+}
+
+FUNCTION(fn_has_dbaccess)
+{
+    struct session *s = ev->session;
+    UNUSED;
+    if (args[0].is_null || !args[0].s)
+        return true;
+    pthread_mutex_lock(&s->sim->lock);
+    const struct sim_db *db = sim_db_find_locked(s->sim, args[0].s);
+    bool online = db && !strcmp(db->state, "ONLINE");
+    bool known = db != NULL;
+    pthread_mutex_unlock(&s->sim->lock);
+    if (known)
+        *out = sim_int(online && sim_may_enter(s, args[0].s));
+    return true;
+}
+
+FUNCTION(fn_schema_name)
+{
+    UNUSED;
+    tsql_set_text(ev, out, "dbo");
+    return true;
+}
+
+FUNCTION(fn_preferred_replica)
+{
+    UNUSED;
+    *out = sim_bit(true);
     return true;
 }
 
@@ -393,16 +377,6 @@ FUNCTION(fn_xact_state)
 }
 
 /* clang-format off */
-const struct function tsql_time_functions[] = {
-    {"GETDATE", 0, 0, R_DATETIME, fn_now, 0},       {"CURRENT_TIMESTAMP", 0, 0, R_DATETIME, fn_now, 0},
-    {"GETUTCDATE", 0, 0, R_DATETIME, fn_now, 0},    {"SYSDATETIME", 0, 0, R_DATETIME2, fn_now, 10},
-    {"SYSUTCDATETIME", 0, 0, R_DATETIME2, fn_now, 10}, {"SYSDATETIMEOFFSET", 0, 0, R_OFFSET, fn_now, 10},
-    {"DATEDIFF", 3, 3, R_INT, fn_datediff, 0},      {"DATEDIFF_BIG", 3, 3, R_BIGINT, fn_datediff, 13},
-    {"DATEADD", 3, 3, R_ARG2, fn_dateadd, 0},       {"DATEPART", 2, 2, R_INT, fn_datepart, 0},
-    {"DATENAME", 2, 2, R_TEXT, fn_datepart, 0},     {"YEAR", 1, 1, R_INT, fn_datepart, 0},
-    {"MONTH", 1, 1, R_INT, fn_datepart, 0},         {"DAY", 1, 1, R_INT, fn_datepart, 0},
-    {NULL, 0, 0, 0, NULL, 0},
-};
 const struct function tsql_server_functions[] = {
     {"SERVERPROPERTY", 1, 1, R_VARIANT, fn_serverproperty, 0},
     {"CONNECTIONPROPERTY", 1, 1, R_VARIANT, fn_connectionproperty, 0},
@@ -417,6 +391,9 @@ const struct function tsql_server_functions[] = {
     {"IS_SRVROLEMEMBER", 1, 2, R_INT, fn_role, 0},  {"IS_MEMBER", 1, 1, R_INT, fn_role, 0},
     {"IS_ROLEMEMBER", 1, 2, R_INT, fn_role, 11},    {"HAS_PERMS_BY_NAME", 3, 5, R_INT, fn_has_perms, 0},
     {"OBJECT_ID", 1, 2, R_INT, fn_object_id, 0},    {"COL_LENGTH", 2, 2, R_INT, fn_col_length, 0},
+    {"FILEPROPERTY", 2, 2, R_INT, fn_fileproperty, 0}, {"HAS_DBACCESS", 1, 1, R_INT, fn_has_dbaccess, 0},
+    {"SCHEMA_NAME", 0, 1, R_NAME, fn_schema_name, 0},
+    {"fn_hadr_backup_is_preferred_replica", 1, 1, R_BIT, fn_preferred_replica, 11},
     {"ERROR_MESSAGE", 0, 0, R_TEXT, fn_error, 0},   {"ERROR_NUMBER", 0, 0, R_INT, fn_error, 0},
     {"ERROR_SEVERITY", 0, 0, R_INT, fn_error, 0},   {"ERROR_STATE", 0, 0, R_INT, fn_error, 0},
     {"ERROR_LINE", 0, 0, R_INT, fn_error, 0},       {"ERROR_PROCEDURE", 0, 0, R_NAME, fn_error, 0},
@@ -432,12 +409,21 @@ bool tsql_sysvar(struct eval *ev, const char *name, struct value *out)
     const struct {
         const char *name;
         int64_t number;
-    } ints[] = {{"SPID", s->spid}, {"ROWCOUNT", s->row_count}, {"ERROR", s->error},
-                {"TRANCOUNT", s->transactions}, {"MAX_PRECISION", 38}, {"NESTLEVEL", s->nesting},
-                {"OPTIONS", 5496}, {"LANGID", sim_language_id(s->language)},
-                {"LOCK_TIMEOUT", -1}, {"MAX_CONNECTIONS", 32767}, {"TEXTSIZE", 2147483647},
-                {"DATEFIRST", 7}, {"PROCID", 0}, {"FETCH_STATUS", 0}, {"MICROSOFTVERSION",
-                 s->sim->major << 24 | s->sim->minor << 16 | s->sim->build}};
+    } ints[] = {{"SPID", s->spid},
+                {"ROWCOUNT", s->row_count},
+                {"ERROR", s->error},
+                {"TRANCOUNT", s->transactions},
+                {"MAX_PRECISION", 38},
+                {"NESTLEVEL", s->nesting},
+                {"OPTIONS", 5496},
+                {"LANGID", sim_language_id(s->language)},
+                {"LOCK_TIMEOUT", -1},
+                {"MAX_CONNECTIONS", 32767},
+                {"TEXTSIZE", 2147483647},
+                {"DATEFIRST", 7},
+                {"PROCID", 0},
+                {"FETCH_STATUS", 0},
+                {"MICROSOFTVERSION", s->sim->major << 24 | s->sim->minor << 16 | s->sim->build}};
     for (size_t i = 0; i < sizeof(ints) / sizeof(*ints); i++)
         if (sim_text_is(ints[i].name, n)) {
             *out = sim_int(ints[i].number);
@@ -452,7 +438,9 @@ bool tsql_sysvar(struct eval *ev, const char *name, struct value *out)
     else if (sim_text_is(n, "SERVERNAME"))
         *out = sim_text_n(s->sim->server_name, 128);
     else if (sim_text_is(n, "SERVICENAME"))
-        *out = sim_text_n(strchr(s->sim->server_name, '\\') ? strchr(s->sim->server_name, '\\') + 1 : "MSSQLSERVER", 128);
+        *out = sim_text_n(strchr(s->sim->server_name, '\\') ? strchr(s->sim->server_name, '\\') + 1
+                                                            : "MSSQLSERVER",
+                          128);
     else if (sim_text_is(n, "LANGUAGE"))
         *out = sim_text_n(sim_language_name(s->language), 128);
     else if (sim_text_is(n, "IDENTITY"))

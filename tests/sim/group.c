@@ -78,8 +78,8 @@ static bool finish(struct eval *ev, const struct expr *e, struct total *t, struc
         out->is_null = false;
         if (e->type.base == VT_DECIMAL) {
             dec_t sum = t->sum;
-            for (int s = e->args[0]->type.scale; s < e->type.scale; s++)
-                sum *= 10;
+            if (!sim_dec_scale(&sum, e->type.scale - e->args[0]->type.scale))
+                return sim_raise(ev->session, 8115, 2, "expression", "numeric", NULL);
             out->dec = sum / n;
         } else if (e->type.base == VT_FLOAT) {
             out->f = t->f / (double)n;
@@ -154,8 +154,8 @@ static bool aggregate_all(struct eval *ev, struct expr *e, const struct tuples *
     bool good = true;
 
     if (e->over_order_count && !e->has_over) {
-        sorted.list = (struct tuple *)(void *)sim_arena_dupn(ev->arena, group->list,
-                                     (size_t)group->count * sizeof(*group->list));
+        sorted.list = (struct tuple *)(void *)sim_arena_dupn(
+            ev->arena, group->list, (size_t)group->count * sizeof(*group->list));
         good = order_tuples(ev, &sorted, e->over_order, e->over_order_count);
     }
     for (int i = 0; i < sorted.count && good; i++) {
@@ -273,10 +273,9 @@ static bool window(struct eval *ev, struct expr *e, struct tuples *part)
             rank = i + 1;
             dense++;
         }
-        part->list[i].slots[e->slot] =
-            sim_bigint(sim_text_is(e->text, "ROW_NUMBER") ? i + 1
-                       : sim_text_is(e->text, "RANK")     ? rank
-                                                          : dense);
+        part->list[i].slots[e->slot] = sim_bigint(sim_text_is(e->text, "ROW_NUMBER") ? i + 1
+                                                  : sim_text_is(e->text, "RANK")     ? rank
+                                                                                     : dense);
     }
     return true;
 }

@@ -43,8 +43,8 @@ struct tls_identity *wire_identity_new(const char *certificate_file, const char 
     int rc = gnutls_certificate_allocate_credentials(&identity->credentials);
 
     if (rc == 0 && certificate_file && key_file) {
-        rc = gnutls_certificate_set_x509_key_file(identity->credentials, certificate_file,
-                                                  key_file, GNUTLS_X509_FMT_PEM);
+        rc = gnutls_certificate_set_x509_key_file(identity->credentials, certificate_file, key_file,
+                                                  GNUTLS_X509_FMT_PEM);
     } else if (rc == 0) {
         rc = gnutls_x509_crt_init(&certificate);
         if (rc == 0)

@@ -14,11 +14,11 @@ static void rename_columns(struct eval *ev, struct rowset **rows, const char **n
         return;
     struct rowset *copy = sim_rowset_new(ev->arena);
     *copy = **rows;
-    copy->columns = sim_arena_alloc(ev->arena, (size_t)(*rows)->column_count * sizeof(*copy->columns));
+    copy->columns =
+        sim_arena_alloc(ev->arena, (size_t)(*rows)->column_count * sizeof(*copy->columns));
     for (int i = 0; i < copy->column_count; i++)
-        copy->columns[i] = (struct column){
-            .name = i < count ? names[i] : (*rows)->columns[i].name,
-            .type = (*rows)->columns[i].type};
+        copy->columns[i] = (struct column){.name = i < count ? names[i] : (*rows)->columns[i].name,
+                                           .type = (*rows)->columns[i].type};
     *rows = copy;
 }
 
@@ -70,9 +70,10 @@ bool tsql_collect_sources(struct eval *ev, struct from *f)
     scope->sources = sim_arena_grow(ev->arena, scope->sources, (size_t)scope->source_count,
                                     sizeof(*scope->sources));
     f->source = scope->source_count++;
-    scope->sources[f->source] = (struct source){
-        .alias = f->alias, .rows = rows,
-        .table = f->kind == F_TABLE ? f->name.part[f->name.count - 1] : ""};
+    scope->sources[f->source] =
+        (struct source){.alias = f->alias,
+                        .rows = rows,
+                        .table = f->kind == F_TABLE ? f->name.part[f->name.count - 1] : ""};
     return true;
 }
 
@@ -117,6 +118,8 @@ static bool join_leaf(struct eval *ev, struct from *f, struct tuples *in, struct
                 return false;
         }
         for (int r = 0; r < rows->row_count; r++) {
+            if (ev->scope->limit && out->count >= ev->scope->limit)
+                return true;
             struct value **tuple = copy_rows(ev, &in->list[i]);
             tuple[f->source] = rows->rows[r];
             add_tuple(ev, out, tuple);

@@ -219,6 +219,12 @@ void tsql_fail_here(struct parser *p)
     }
 }
 
+void tsql_enter(struct parser *p)
+{
+    if (++p->depth > 150)
+        tsql_fail(p, 191, "");
+}
+
 void tsql_expect(struct parser *p, const char *word)
 {
     if (!tsql_accept(p, word))
@@ -228,21 +234,31 @@ void tsql_expect(struct parser *p, const char *word)
 bool tsql_is_reserved(const char *word)
 {
     static const char *const words[] = {
-        "add", "all", "alter", "and", "any", "as", "asc", "backup", "begin", "between", "break",
-        "by", "case", "checkpoint", "close", "coalesce", "collate", "column", "commit",
-        "constraint", "continue", "convert", "create", "cross", "current_timestamp",
-        "current_user", "cursor", "database", "dbcc", "deallocate", "declare", "default",
-        "delete", "desc", "distinct", "drop", "else", "end", "escape", "except", "exec",
-        "execute", "exists", "fetch", "for", "foreign", "from", "full", "function", "goto",
-        "grant", "group", "having", "identity", "if", "in", "index", "inner", "insert",
-        "intersect", "into", "is", "join", "key", "kill", "left", "like", "merge", "not",
-        "null", "nullif", "of", "off", "on", "open", "option", "or", "order", "outer", "over",
-        "percent", "primary", "print", "proc", "procedure", "raiserror", "read", "reconfigure",
-        "references", "restore", "return", "revert", "revoke", "right", "rollback", "save",
-        "schema", "select", "session_user", "set", "shutdown", "some", "system_user", "table",
-        "then", "to", "top", "tran", "transaction", "trigger", "truncate", "try_convert",
-        "union", "unique", "update", "use", "user", "values", "view", "waitfor", "when",
-        "where", "while", "with"};
+        "add",          "all",         "alter",       "and",          "any",
+        "as",           "asc",         "backup",      "begin",        "between",
+        "break",        "by",          "case",        "checkpoint",   "close",
+        "coalesce",     "collate",     "column",      "commit",       "constraint",
+        "continue",     "convert",     "create",      "cross",        "current_timestamp",
+        "current_user", "cursor",      "database",    "dbcc",         "deallocate",
+        "declare",      "default",     "delete",      "desc",         "distinct",
+        "drop",         "else",        "end",         "escape",       "except",
+        "exec",         "execute",     "exists",      "fetch",        "for",
+        "foreign",      "from",        "full",        "function",     "goto",
+        "grant",        "group",       "having",      "identity",     "if",
+        "in",           "index",       "inner",       "insert",       "intersect",
+        "into",         "is",          "join",        "key",          "kill",
+        "left",         "like",        "merge",       "not",          "null",
+        "nullif",       "of",          "off",         "on",           "open",
+        "option",       "or",          "order",       "outer",        "over",
+        "percent",      "primary",     "print",       "proc",         "procedure",
+        "raiserror",    "read",        "reconfigure", "references",   "restore",
+        "return",       "revert",      "revoke",      "right",        "rollback",
+        "save",         "schema",      "select",      "session_user", "set",
+        "shutdown",     "some",        "system_user", "table",        "then",
+        "to",           "top",         "tran",        "transaction",  "trigger",
+        "truncate",     "try_convert", "union",       "unique",       "update",
+        "use",          "user",        "values",      "view",         "waitfor",
+        "when",         "where",       "while",       "with"};
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (sim_text_is(words[i], word))
             return true;

@@ -42,10 +42,10 @@ int sim_prelogin(struct session *s, struct bytes *body, bool *out_login_only)
     int answer = s->wire.tls ? asked : encryption_answer(sim, asked);
     const size_t start = 5 * 4 + 1;
 
-    put_option(&b, 0, start, 6);      /* version */
-    put_option(&b, 1, start + 6, 1);  /* encryption */
-    put_option(&b, 2, start + 7, 1);  /* instance */
-    put_option(&b, 4, start + 8, 1);  /* MARS */
+    put_option(&b, 0, start, 6);     /* version */
+    put_option(&b, 1, start + 6, 1); /* encryption */
+    put_option(&b, 2, start + 7, 1); /* instance */
+    put_option(&b, 4, start + 8, 1); /* MARS */
     sim_bytes_u8(&b, 0xFF);
     sim_bytes_u8(&b, (unsigned)sim->major);
     sim_bytes_u8(&b, (unsigned)sim->minor);
@@ -115,8 +115,9 @@ static void loginack(struct session *s)
     const struct sim *sim = s->sim;
 
     sim_bytes_u8(&body, 1);
+    uint32_t version = s->strict ? 0x08000000 : s->tds_version;
     for (int shift = 24; shift >= 0; shift -= 8)
-        sim_bytes_u8(&body, s->tds_version >> shift & 255);
+        sim_bytes_u8(&body, version >> shift & 255);
     sim_bytes_u8(&body, sizeof(name) - 1);
     sim_bytes_utf16(&body, name);
     sim_bytes_u8(&body, (unsigned)sim->major);
@@ -135,7 +136,7 @@ static uint32_t negotiate_version(const struct bytes *body)
 {
     uint32_t v = body->data[4] | (uint32_t)body->data[5] << 8 | (uint32_t)body->data[6] << 16 |
                  (uint32_t)body->data[7] << 24;
-    return v > 0x74000004 ? 0x74000004 : v;
+    return v > 0x74000004 || v == 0x08000000 ? 0x74000004 : v; /* TDS 8 has the tokens of 7.4 */
 }
 
 static size_t negotiate_packet(const struct bytes *body)

@@ -19,6 +19,7 @@ static const struct sim_message messages[] = {
     {155, 15, {"'%.*ls' is not a recognized %ls option."}},
     {156, 15, {"Incorrect syntax near the keyword '%.*ls'.", "Sintaxis incorrecta cerca de la palabra clave '%.*ls'.", "Falsche Syntax in der Nähe des '%.*ls'-Schlüsselworts."}},
     {174, 15, {"The %.*ls function requires %ls argument(s)."}},
+    {191, 15, {"Some part of your SQL statement is nested too deeply. Rewrite the query or break it up into smaller queries."}},
     {195, 15, {"'%.*ls' is not a recognized %ls."}},
     {201, 16, {"Procedure or function '%.*ls' expects parameter '%.*ls', which was not supplied."}},
     {207, 16, {"Invalid column name '%.*ls'.", "El nombre de columna '%.*ls' no es válido.", "Ungültiger Spaltenname '%.*ls'.", "列名 '%.*ls' が無効です。"}},
@@ -308,17 +309,13 @@ bool sim_raise_text(struct session *s, int number, int severity, int state, cons
     return false;
 }
 
-bool sim_raise(struct session *s, int number, int state, ...)
+bool sim_raise_args(struct session *s, int number, int state, const char *const *args)
 {
-    const char *args[10] = {NULL};
-    int n = 0;
-    va_list list;
     const struct sim_message *m = sim_message_find(number);
+    int n = 0;
 
-    va_start(list, state);
-    for (const char *a = va_arg(list, const char *); a && n < 10; a = va_arg(list, const char *))
-        args[n++] = a;
-    va_end(list);
+    while (args[n])
+        n++;
     const char *text = sim_message_text(&s->arena, number, s->language, args, n);
     return sim_raise_text(s, number, m ? m->severity : 16, state, text);
 }

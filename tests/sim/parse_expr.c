@@ -27,6 +27,9 @@ static struct expr *pair(struct parser *p, enum expr_kind kind, char op, struct 
 {
     struct expr *e = node(p, kind);
     e->op = op;
+    e->level = (a->level > b->level ? a->level : b->level) + 1;
+    if (e->level > 1000)
+        tsql_fail(p, 191, "");
     push(p, e, a);
     push(p, e, b);
     return e;
@@ -295,13 +298,15 @@ static struct expr *primary(struct parser *p)
 
 static struct expr *unary(struct parser *p)
 {
-    if (tsql_accept(p, "+"))
-        return unary(p);
+    while (tsql_accept(p, "+"))
+        ;
     bool minus = tsql_is(p, "-");
     if (minus || tsql_is(p, "~")) {
         struct expr *e = node(p, minus ? E_NEGATE : E_INVERT);
         tsql_next(p);
+        tsql_enter(p);
         e->left = unary(p);
+        p->depth--;
         return e;
     }
     struct expr *e = primary(p);
@@ -322,12 +327,14 @@ static struct expr *product(struct parser *p)
 
 struct expr *tsql_expr(struct parser *p)
 {
+    tsql_enter(p);
     struct expr *e = product(p);
     while (tsql_is(p, "+") || tsql_is(p, "-") || tsql_is(p, "&") || tsql_is(p, "|") ||
            tsql_is(p, "^")) {
         char op = tsql_next(p)->text[0];
         e = pair(p, E_BINARY, op, e, product(p));
     }
+    p->depth--;
     return e;
 }
 
@@ -352,8 +359,8 @@ static struct expr *comparison(struct parser *p, struct expr *left)
     static const struct {
         const char *text;
         char op;
-    } ops[] = {{"=", '='}, {"<>", '#'}, {"!=", '#'}, {"<=", 'l'}, {">=", 'g'},
-               {"!>", 'l'}, {"!<", 'g'}, {"<", '<'}, {">", '>'}};
+    } ops[] = {{"=", '='},  {"<>", '#'}, {"!=", '#'}, {"<=", 'l'}, {">=", 'g'},
+               {"!>", 'l'}, {"!<", 'g'}, {"<", '<'},  {">", '>'}};
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (tsql_accept(p, ops[i].text))
             return pair(p, E_COMPARE, ops[i].op, left, tsql_expr(p));
@@ -390,7 +397,7 @@ static struct expr *comparison(struct parser *p, struct expr *left)
 }
 
 /* Whether the parenthesis at the cursor holds a condition and not a value. */
-static bool is_condition_paren(const struct parser *p)
+static bool is_condition_paren(const struct parser *p, int level)
 {
     int depth = 0;
     for (int i = 0;; i++) {
@@ -405,15 +412,16 @@ static bool is_condition_paren(const struct parser *p)
             return false; /* what follows inside belongs to it */
         else if (depth == 1 && t->kind == T_OP && strchr("=<>!", t->text[0]))
             return true;
-        else if (depth == 1 && (tsql_is_at(p, i, "AND") || tsql_is_at(p, i, "OR") ||
-                                tsql_is_at(p, i, "NOT") || tsql_is_at(p, i, "IS") ||
-                                tsql_is_at(p, i, "IN") || tsql_is_at(p, i, "LIKE") ||
-                                tsql_is_at(p, i, "EXISTS") || tsql_is_at(p, i, "BETWEEN")))
+        else if (depth == 1 &&
+                 (tsql_is_at(p, i, "AND") || tsql_is_at(p, i, "OR") || tsql_is_at(p, i, "NOT") ||
+                  tsql_is_at(p, i, "IS") || tsql_is_at(p, i, "IN") || tsql_is_at(p, i, "LIKE") ||
+                  tsql_is_at(p, i, "EXISTS") || tsql_is_at(p, i, "BETWEEN")))
             return true;
-        else if (depth == 2 && i == 1)
-            if (is_condition_paren(&(struct parser){.tokens = p->tokens, .count = p->count,
-                                                    .pos = p->pos + 1}))
+        else if (depth == 2 && i == 1 && level < 200) {
+            const struct parser inner = {.tokens = p->tokens, .count = p->count, .pos = p->pos + 1};
+            if (is_condition_paren(&inner, level + 1))
                 return true;
+        }
     }
 }
 
@@ -421,7 +429,9 @@ static struct expr *predicate(struct parser *p)
 {
     if (tsql_accept(p, "NOT")) {
         struct expr *e = node(p, E_NOT);
+        tsql_enter(p);
         e->left = predicate(p);
+        p->depth--;
         return e;
     }
     if (tsql_accept(p, "EXISTS")) {
@@ -431,7 +441,7 @@ static struct expr *predicate(struct parser *p)
         tsql_expect(p, ")");
         return e;
     }
-    if (tsql_is(p, "(") && is_condition_paren(p)) {
+    if (tsql_is(p, "(") && is_condition_paren(p, 0)) {
         tsql_next(p);
         struct expr *e = tsql_condition(p);
         tsql_expect(p, ")");
@@ -450,9 +460,11 @@ static struct expr *conjunction(struct parser *p)
 
 struct expr *tsql_condition(struct parser *p)
 {
+    tsql_enter(p);
     struct expr *e = conjunction(p);
     while (tsql_accept(p, "OR"))
         e = pair(p, E_OR, 0, e, conjunction(p));
+    p->depth--;
     return e;
 }
 
@@ -471,15 +483,16 @@ bool tsql_type(struct parser *p, struct column_def *def)
         tsql_fail_here(p);
         return true;
     }
+    if (sim_text_is(def->type_name, "table")) {
+        def->is_table = true;
+        return true;
+    }
     if (tsql_accept(p, "(")) {
         const struct token *n = tsql_next(p);
         a = sim_text_is(n->text, "max") ? -1 : (int)strtol(n->text, NULL, 10);
         if (tsql_accept(p, ","))
             b = (int)strtol(tsql_next(p)->text, NULL, 10);
         tsql_expect(p, ")");
-    } else if (sim_text_is(def->type_name, "table")) {
-        def->is_table = true;
-        return true;
     }
     return sim_type_parse(def->type_name, a, b, &def->type);
 }

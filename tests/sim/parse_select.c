@@ -127,8 +127,8 @@ static struct from *table_source(struct parser *p)
     }
     f->kind = F_TABLE;
     if (tsql_peek(p)->kind == T_VAR) {
-        f->name = (struct name){.part = {tsql_peek(p)->text}, .count = 1,
-                                .line = tsql_peek(p)->line};
+        f->name =
+            (struct name){.part = {tsql_peek(p)->text}, .count = 1, .line = tsql_peek(p)->line};
         tsql_next(p);
     } else {
         tsql_accept(p, "::");
@@ -179,8 +179,10 @@ static bool join_kind(struct parser *p, enum join_kind *kind)
     if (tsql_accept(p, "JOIN"))
         return true;
     if (tsql_is(p, "INNER") || tsql_is(p, "LEFT") || tsql_is(p, "RIGHT") || tsql_is(p, "FULL")) {
-        *kind = tsql_is(p, "LEFT") ? J_LEFT : tsql_is(p, "RIGHT") ? J_RIGHT
-                : tsql_is(p, "FULL") ? J_FULL : J_INNER;
+        *kind = tsql_is(p, "LEFT")    ? J_LEFT
+                : tsql_is(p, "RIGHT") ? J_RIGHT
+                : tsql_is(p, "FULL")  ? J_FULL
+                                      : J_INNER;
         tsql_next(p);
         tsql_accept(p, "OUTER");
         tsql_expect(p, "JOIN");
@@ -191,6 +193,7 @@ static bool join_kind(struct parser *p, enum join_kind *kind)
 
 struct from *tsql_from(struct parser *p)
 {
+    tsql_enter(p);
     struct from *left = table_source(p);
     enum join_kind kind = J_CROSS;
 
@@ -206,6 +209,7 @@ struct from *tsql_from(struct parser *p)
         }
         left = f;
     }
+    p->depth--;
     return left;
 }
 
@@ -312,6 +316,7 @@ struct select *tsql_select(struct parser *p)
     struct cte *ctes = NULL;
     int cte_count = 0;
 
+    tsql_enter(p);
     if (tsql_accept(p, "WITH"))
         common_tables(p, &ctes, &cte_count);
     struct select *first = select_core(p), *last = first;
@@ -336,5 +341,6 @@ struct select *tsql_select(struct parser *p)
             tsql_next(p);
         tsql_expect(p, ")");
     }
+    p->depth--;
     return first;
 }

@@ -1,18 +1,10 @@
-/* procs.c: stored procedures: dynamic SQL, prepared statements, the file procedures. */
+/* procs.c: stored procedures: dynamic SQL, prepared statements, settings. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval.h"
+#include "procs.h"
 
-#include "sim.h"
-
-struct procedure {
-    const char *name;
-    int since;
-    bool (*call)(struct frame *f, struct parameter *params, int n, int *status);
-};
-
-static const char *text_of(struct frame *f, const struct parameter *p)
+const char *sim_parameter_text(struct frame *f, const struct parameter *p)
 {
     return p->value.is_null ? "" : sim_value_text(f->arena, &p->value, 0);
 }
@@ -38,7 +30,8 @@ static bool bind_parameters(struct frame *child, const char *declared, struct pa
         if (given && !tsql_cast(&ev, &given->value, defs[i].type, &v->value))
             return false;
         if (!given)
-            return sim_raise(s, 8178, 1, sim_arena_printf(child->arena, "(%s)%s", declared, statement),
+            return sim_raise(s, 8178, 1,
+                             sim_arena_printf(child->arena, "(%s)%s", declared, statement),
                              defs[i].name, NULL);
     }
     for (int k = 0; k < n; k++) {
@@ -56,8 +49,8 @@ static bool run_dynamic(struct frame *f, const char *text, const char *declared,
                         struct parameter *params, int n)
 {
     struct session *s = f->session;
-    struct frame child = {.session = s, .parent = f, .arena = f->arena, .batch = text,
-                          .in_procedure = true};
+    struct frame child = {
+        .session = s, .parent = f, .arena = f->arena, .batch = text, .in_procedure = true};
     const char *statement = s->statement;
     int error = s->error;
 
@@ -84,7 +77,8 @@ static bool sp_executesql(struct frame *f, struct parameter *params, int n, int 
     struct session *s = f->session;
     if (!n || (!params[0].value.is_null && !sim_type_is_text(&params[0].value.type)))
         return sim_raise(s, 214, 2, "@statement", "ntext/nchar/nvarchar", NULL);
-    bool good = run_dynamic(f, text_of(f, &params[0]), n > 1 ? text_of(f, &params[1]) : "",
+    bool good = run_dynamic(f, sim_parameter_text(f, &params[0]),
+                            n > 1 ? sim_parameter_text(f, &params[1]) : "",
                             params + (n > 1 ? 2 : n), n > 2 ? n - 2 : 0);
     *status = good ? 0 : s->error;
     return good;
@@ -94,8 +88,8 @@ static struct prepared *add_prepared(struct session *s, const char *text, const 
 {
     s->prepared = sim_realloc(s->prepared, (size_t)(s->prepared_count + 1) * sizeof(*s->prepared));
     struct prepared *p = &s->prepared[s->prepared_count++];
-    *p = (struct prepared){.handle = ++s->next_handle, .text = sim_dup(text),
-                           .parameters = sim_dup(declared)};
+    *p = (struct prepared){
+        .handle = ++s->next_handle, .text = sim_dup(text), .parameters = sim_dup(declared)};
     return p;
 }
 
@@ -111,7 +105,8 @@ static struct prepared *find_prepared(struct session *s, int64_t handle)
 static void describe(struct frame *f, const char *text, const char *declared)
 {
     struct session *s = f->session;
-    struct parser p = {.arena = f->arena, .batch = text}, d = {.arena = f->arena, .batch = declared};
+    struct parser p = {.arena = f->arena, .batch = text},
+                  d = {.arena = f->arena, .batch = declared};
     struct frame child = {.session = s, .arena = f->arena, .batch = text, .in_procedure = true};
     struct rowset *rows = NULL;
     struct stmt *st = tsql_parse(&p);
@@ -137,7 +132,7 @@ static bool sp_prepare(struct frame *f, struct parameter *params, int n, int *st
     struct session *s = f->session;
     if (n < 3)
         return sim_raise(s, 201, 4, "sp_prepare", "@stmt", NULL);
-    const char *text = text_of(f, &params[2]);
+    const char *text = sim_parameter_text(f, &params[2]);
     struct parser p = {.arena = f->arena, .batch = text};
     (void)tsql_parse(&p);
     if (p.error) {
@@ -145,8 +140,8 @@ static bool sp_prepare(struct frame *f, struct parameter *params, int n, int *st
         *status = 1;
         return sim_raise(s, 8180, 1, NULL);
     }
-    params[0].value = sim_int(add_prepared(s, text, text_of(f, &params[1]))->handle);
-    describe(f, text, text_of(f, &params[1]));
+    params[0].value = sim_int(add_prepared(s, text, sim_parameter_text(f, &params[1]))->handle);
+    describe(f, text, sim_parameter_text(f, &params[1]));
     return true;
 }
 
@@ -156,8 +151,8 @@ static bool sp_execute(struct frame *f, struct parameter *params, int n, int *st
     const struct prepared *p = n ? find_prepared(s, params[0].value.i) : NULL;
     if (!p)
         return sim_raise(s, 8179, 2, sim_num(s, n ? params[0].value.i : 0), NULL);
-    bool good = run_dynamic(f, sim_arena_dup(f->arena, p->text), sim_arena_dup(f->arena, p->parameters),
-                            params + 1, n - 1);
+    bool good = run_dynamic(f, sim_arena_dup(f->arena, p->text),
+                            sim_arena_dup(f->arena, p->parameters), params + 1, n - 1);
     *status = good ? 0 : s->error;
     return good;
 }
@@ -167,7 +162,8 @@ static bool sp_prepexec(struct frame *f, struct parameter *params, int n, int *s
     struct session *s = f->session;
     if (n < 3)
         return sim_raise(s, 201, 4, "sp_prepexec", "@stmt", NULL);
-    const char *text = text_of(f, &params[2]), *declared = text_of(f, &params[1]);
+    const char *text = sim_parameter_text(f, &params[2]),
+               *declared = sim_parameter_text(f, &params[1]);
     params[0].value = sim_int(add_prepared(s, text, declared)->handle);
     bool good = run_dynamic(f, text, declared, params + 3, n - 3);
     *status = good ? 0 : s->error;
@@ -215,7 +211,7 @@ static bool sp_configure(struct frame *f, struct parameter *params, int n, int *
     } rows[] = {{"backup compression default", &sim->config_compression},
                 {"backup checksum default", &sim->config_checksum},
                 {"backup compression algorithm", &sim->config_algorithm}};
-    const char *name = n ? text_of(f, &params[0]) : "";
+    const char *name = n ? sim_parameter_text(f, &params[0]) : "";
     if (n == 2 && !sim_may_server(s, "ALTER SETTINGS") && !s->sysadmin) {
         *status = 1;
         return sim_raise(s, 15247, 1, NULL);
@@ -226,7 +222,8 @@ static bool sp_configure(struct frame *f, struct parameter *params, int n, int *
             int old = *rows[i].slot;
             *rows[i].slot = (int)params[1].value.i;
             pthread_mutex_unlock(&sim->lock);
-            sim_raise(s, 15457, 1, rows[i].name, sim_num(s, old), sim_num(s, params[1].value.i), NULL);
+            sim_raise(s, 15457, 1, rows[i].name, sim_num(s, old), sim_num(s, params[1].value.i),
+                      NULL);
             return true;
         }
     if (sim_text_is(name, "show advanced options"))
@@ -243,208 +240,6 @@ static bool xp_cmdshell(struct frame *f, struct parameter *params, int n, int *s
     return sim_raise(f->session, 15281, 1, "procedure", "sys.xp_cmdshell", "xp_cmdshell", NULL);
 }
 
-static bool control(struct frame *f, struct parameter *params, int n, int *status)
-{
-    char error[SIM_ERROR_SIZE] = "";
-    const char *json = n ? text_of(f, &params[0]) : "";
-    struct session *s = f->session;
-
-    if (sim_fault_apply(s->sim, json, error, sizeof(error))) {
-        *status = 1;
-        return sim_raise_text(s, 50000, 16, 1, sim_arena_dup(f->arena, error));
-    }
-    return true;
-}
-
-static bool control_files(struct frame *f, struct parameter *params, int n, int *status)
-{
-    struct rowset *r = sim_rowset_new(f->arena);
-    struct sim *sim = f->session->sim;
-    (void)params;
-    (void)n;
-    (void)status;
-    sim_rowset_column(f->arena, r, "path", sim_type(VT_NVARCHAR, 260));
-    sim_rowset_column(f->arena, r, "size_bytes", sim_type(VT_BIGINT, 0));
-    sim_rowset_column(f->arena, r, "is_whole", sim_type(VT_BIT, 0));
-    pthread_mutex_lock(&sim->lock);
-    for (int i = 0; i < sim->file_count; i++) {
-        struct value *row = sim_rowset_row(f->arena, r);
-        row[0] = sim_text(sim_arena_dup(f->arena, sim->files[i].path));
-        row[1] = sim_bigint(sim->files[i].size_bytes);
-        row[2] = sim_bit(sim->files[i].kind == SIM_FILE_BACKUP);
-    }
-    pthread_mutex_unlock(&sim->lock);
-    sim_send_rows(f, r);
-    sim_done(f, 0, 0xC1, r->row_count);
-    return true;
-}
-
-static bool control_statements(struct frame *f, struct parameter *params, int n, int *status)
-{
-    struct rowset *r = sim_rowset_new(f->arena);
-    struct sim *sim = f->session->sim;
-    (void)params;
-    (void)n;
-    (void)status;
-    sim_rowset_column(f->arena, r, "statement", sim_type(VT_NVARCHAR, -1));
-    pthread_mutex_lock(&sim->lock);
-    for (int i = 0; i < sim->statement_count; i++)
-        sim_rowset_row(f->arena, r)[0] = sim_text_n(sim_arena_dup(f->arena, sim->statements[i]), -1);
-    pthread_mutex_unlock(&sim->lock);
-    sim_send_rows(f, r);
-    sim_done(f, 0, 0xC1, r->row_count);
-    return true;
-}
-
-static bool xp_fixeddrives(struct frame *f, struct parameter *params, int n, int *status)
-{
-    struct rowset *r = sim_rowset_new(f->arena);
-    struct sim *sim = f->session->sim;
-    (void)params;
-    (void)n;
-    (void)status;
-    sim_rowset_column(f->arena, r, "drive", sim_type(VT_VARCHAR, 1));
-    sim_rowset_column(f->arena, r, "MB free", sim_type(VT_INT, 0));
-    pthread_mutex_lock(&sim->lock);
-    for (int i = 0; i < sim->volume_count; i++) {
-        const struct sim_volume *v = &sim->volumes[i];
-        if (!sim->windows && i) /* on Linux it knows one drive, which stands for / */
-            break;
-        struct value *row = sim_rowset_row(f->arena, r);
-        row[0] = sim_text(sim->windows ? sim_arena_dupn(f->arena, v->mount, 1) : "C");
-        row[1] = sim_int(sim_volume_free_locked(sim, v) / 1048576);
-    }
-    pthread_mutex_unlock(&sim->lock);
-    sim_send_rows(f, r);
-    sim_done(f, 0, 0xC1, r->row_count);
-    return true;
-}
-
-static bool is_file_locked(struct sim *sim, const char *path)
-{
-    bool file = sim_vfile_find_locked(sim, path) != NULL;
-    for (int d = 0; d < sim->db_count; d++)
-        for (int i = 0; i < sim->dbs[d]->file_count; i++)
-            file = file || sim_path_same(sim, sim->dbs[d]->files[i].path, path);
-    return file;
-}
-
-static bool xp_fileexist(struct frame *f, struct parameter *params, int n, int *status)
-{
-    struct rowset *r = sim_rowset_new(f->arena);
-    struct sim *sim = f->session->sim;
-    const char *path = n ? text_of(f, &params[0]) : "";
-    (void)status;
-    sim_rowset_column(f->arena, r, "File Exists", sim_type(VT_TINYINT, 0));
-    sim_rowset_column(f->arena, r, "File is a Directory", sim_type(VT_TINYINT, 0));
-    sim_rowset_column(f->arena, r, "Parent Directory Exists", sim_type(VT_TINYINT, 0));
-    pthread_mutex_lock(&sim->lock);
-    struct value *row = sim_rowset_row(f->arena, r);
-    row[0] = sim_number(VT_TINYINT, is_file_locked(sim, path));
-    row[1] = sim_number(VT_TINYINT, sim_folder_find_locked(sim, path) != NULL);
-    row[2] = sim_number(VT_TINYINT,
-                        sim_folder_find_locked(sim, sim_parent_folder(sim, f->arena, path)) != NULL);
-    pthread_mutex_unlock(&sim->lock);
-    if (n > 1 && params[1].output) {
-        params[1].value = sim_int(row[0].i);
-        return true;
-    }
-    sim_send_rows(f, r);
-    sim_done(f, 0, 0xC1, 1);
-    return true;
-}
-
-static bool xp_dirtree(struct frame *f, struct parameter *params, int n, int *status)
-{
-    struct rowset *r = sim_rowset_new(f->arena);
-    struct sim *sim = f->session->sim;
-    const char *path = n ? text_of(f, &params[0]) : "";
-    bool files = n > 2 && params[2].value.i;
-    (void)status;
-    sim_rowset_column(f->arena, r, "subdirectory", sim_type(VT_NVARCHAR, 512));
-    sim_rowset_column(f->arena, r, "depth", sim_type(VT_INT, 0));
-    if (files)
-        sim_rowset_column(f->arena, r, "file", sim_type(VT_INT, 0));
-    pthread_mutex_lock(&sim->lock);
-    int total = sim->folder_count + (files ? sim->file_count : 0);
-    for (int i = 0; i < total; i++) {
-        bool file = i >= sim->folder_count;
-        const char *whole = file ? sim->files[i - sim->folder_count].path : sim->folders[i].path;
-        const char *parent = sim_parent_folder(sim, f->arena, whole);
-        const struct sim_folder *of = sim_folder_find_locked(sim, path);
-        if (!of || sim_folder_find_locked(sim, parent) != of || strlen(whole) <= strlen(parent) + 1)
-            continue;
-        struct value *row = sim_rowset_row(f->arena, r);
-        const char *name = whole + strlen(parent);
-        row[0] = sim_text(sim_arena_dup(f->arena, name + strspn(name, "/\\")));
-        row[1] = sim_int(1);
-        if (files)
-            row[2] = sim_int(file);
-    }
-    pthread_mutex_unlock(&sim->lock);
-    sim_send_rows(f, r);
-    sim_done(f, 0, 0xC1, r->row_count);
-    return true;
-}
-
-/* Only whole native backups go, everything else stays without a word. */
-static bool xp_delete_file(struct frame *f, struct parameter *params, int n, int *status)
-{
-    struct session *s = f->session;
-    struct sim *sim = s->sim;
-
-    if (n < 2 || (params[0].value.i != 0 && params[0].value.i != 1)) {
-        *status = 1;
-        return sim_raise(s, 22049, 1, NULL);
-    }
-    const char *path = text_of(f, &params[1]);
-    const char *extension = n > 2 ? text_of(f, &params[2]) : "";
-    int64_t before = INT64_MAX;
-    struct value when = {0};
-    if (n > 3 && !params[3].value.is_null &&
-        sim_convert(f->arena, &params[3].value, sim_type(VT_DATETIME, 0), 0, &when) == 0)
-        before = when.i;
-    bool nothing = sim_fault_is_set(sim, SIM_DELETE_NOTHING, "xp_delete_file");
-    pthread_mutex_lock(&sim->lock);
-    const struct sim_folder *folder = sim_folder_find_locked(sim, path);
-    for (int i = sim->file_count - 1; i >= 0 && !nothing && params[0].value.i == 0; i--) {
-        struct sim_vfile *v = &sim->files[i];
-        const char *parent = sim_parent_folder(sim, f->arena, v->path);
-        const char *dot = strrchr(v->path, '.');
-        bool hit = folder ? sim_folder_find_locked(sim, parent) == folder && dot &&
-                                sim_text_is(dot + 1, extension)
-                          : sim_path_same(sim, v->path, path);
-        if (hit && v->kind == SIM_FILE_BACKUP && sim_ticks_local(sim, v->modified_us) < before)
-            sim_vfile_remove_locked(sim, v);
-    }
-    pthread_mutex_unlock(&sim->lock);
-    return true;
-}
-
-static bool xp_delete_files(struct frame *f, struct parameter *params, int n, int *status)
-{
-    struct session *s = f->session;
-    int deleted = 0;
-
-    if (!n || params[0].value.is_null) {
-        *status = 1;
-        return sim_raise(s, 22049, 1, NULL);
-    }
-    bool nothing = sim_fault_is_set(s->sim, SIM_DELETE_NOTHING, "xp_delete_files");
-    pthread_mutex_lock(&s->sim->lock);
-    if (!nothing)
-        deleted = sim_delete_matching_locked(s->sim, text_of(f, &params[0]));
-    pthread_mutex_unlock(&s->sim->lock);
-    if (!deleted && !nothing && !strpbrk(text_of(f, &params[0]), "*?")) {
-        *status = 1;
-        return sim_raise_text(s, 22048, 16, 1, sim_arena_printf(f->arena,
-                              "Error executing extended stored procedure xp_delete_files. Specify a valid "
-                              "path; the operating system reported 2(The system cannot find the file "
-                              "specified.) for '%s'.", text_of(f, &params[0])));
-    }
-    return true;
-}
-
 static bool xp_instance_regread(struct frame *f, struct parameter *params, int n, int *status)
 {
     (void)params;
@@ -459,10 +254,11 @@ static bool sp_delete_history(struct frame *f, struct parameter *params, int n, 
     struct sim *sim = f->session->sim;
     (void)status;
     if (!sim_in_role(f->session, "msdb", "db_owner"))
-        return sim_raise(f->session, 229, 5, "EXECUTE", "sp_delete_database_backuphistory", "msdb", "dbo", NULL);
+        return sim_raise(f->session, 229, 5, "EXECUTE", "sp_delete_database_backuphistory", "msdb",
+                         "dbo", NULL);
     pthread_mutex_lock(&sim->lock);
     for (int i = 0; n && i < sim->set_count; i++)
-        if (sim_text_is(sim->sets[i].database, text_of(f, &params[0])))
+        if (sim_text_is(sim->sets[i].database, sim_parameter_text(f, &params[0])))
             sim_replace(&sim->sets[i].database, "(deleted)");
     pthread_mutex_unlock(&sim->lock);
     return true;
@@ -480,20 +276,20 @@ static const struct procedure procedures[] = {
     {"sp_releaseapplock", 0, sp_nothing},
     {"sp_set_session_context", 13, sp_nothing},
     {"sp_delete_database_backuphistory", 0, sp_delete_history},
-    {"xp_fixeddrives", 0, xp_fixeddrives},
-    {"xp_fileexist", 0, xp_fileexist},
-    {"xp_dirtree", 0, xp_dirtree},
-    {"xp_delete_file", 0, xp_delete_file},
-    {"xp_delete_files", 15, xp_delete_files},
+    {"xp_fixeddrives", 0, sim_xp_fixeddrives},
+    {"xp_fileexist", 0, sim_xp_fileexist},
+    {"xp_dirtree", 0, sim_xp_dirtree},
+    {"xp_delete_file", 0, sim_xp_delete_file},
+    {"xp_delete_files", 15, sim_xp_delete_files},
     {"xp_instance_regread", 0, xp_instance_regread},
     {"xp_regread", 0, xp_instance_regread},
     {"xp_cmdshell", 0, xp_cmdshell},
 };
 
 static const struct procedure controls[] = {
-    {"control", 0, control},
-    {"files", 0, control_files},
-    {"statements", 0, control_statements},
+    {"control", 0, sim_proc_control},
+    {"files", 0, sim_proc_control_files},
+    {"statements", 0, sim_proc_control_statements},
 };
 
 static const char *dotted(struct arena *arena, const struct name *n)
@@ -506,7 +302,8 @@ static const char *dotted(struct arena *arena, const struct name *n)
     return text;
 }
 
-bool sim_call(struct frame *f, const struct name *name, struct parameter *params, int n, int *status)
+bool sim_call(struct frame *f, const struct name *name, struct parameter *params, int n,
+              int *status)
 {
     struct session *s = f->session;
     const char *bare = name->part[name->count - 1], *outer = s->procedure;
@@ -520,10 +317,6 @@ bool sim_call(struct frame *f, const struct name *name, struct parameter *params
     for (size_t i = 0; !own && i < sizeof(procedures) / sizeof(*procedures); i++)
         if (sim_text_is(procedures[i].name, bare) && s->sim->major >= procedures[i].since)
             p = &procedures[i];
-    /* extended procedures live in master, and are found without a database only there */
-    if (p && sim_text_begins(bare, "xp_") && !database && name->count < 2 &&
-        !sim_text_is(s->database, "master"))
-        p = NULL;
     if (!p || sim_fault_is_set(s->sim, SIM_HIDE, bare))
         return sim_raise(s, 2812, 62, dotted(f->arena, name), NULL);
     if (!own && !sim_may_execute(s, bare))

@@ -165,8 +165,8 @@ static void sort(struct eval *ev, const struct select *s, struct tuples *t)
     sort(ev, s, &right);
     struct tuple *merged = sim_arena_alloc(ev->arena, (size_t)t->count * sizeof(*merged));
     for (int i = 0, l = 0, r = 0; i < t->count; i++) {
-        bool take_left = r == right.count ||
-                         (l < left.count && compare_keys(ev, s, &left.list[l], &right.list[r]) <= 0);
+        bool take_left = r == right.count || (l < left.count && compare_keys(ev, s, &left.list[l],
+                                                                             &right.list[r]) <= 0);
         merged[i] = take_left ? left.list[l++] : right.list[r++];
     }
     memcpy(t->list, merged, (size_t)t->count * sizeof(*merged));
@@ -176,7 +176,8 @@ static const char *row_key(struct eval *ev, const struct value *row, int count)
 {
     struct bytes b = {0};
     for (int i = 0; i < count; i++)
-        sim_bytes_printf(&b, "%s%c", row[i].is_null ? "\x01" : sim_value_text(ev->arena, &row[i], 121), 2);
+        sim_bytes_printf(&b, "%s%c",
+                         row[i].is_null ? "\x01" : sim_value_text(ev->arena, &row[i], 121), 2);
     char *key = sim_text_upper(ev->arena, sim_bytes_str(&b), true);
     sim_bytes_fini(&b);
     return key;
@@ -234,7 +235,8 @@ static bool limit(struct eval *ev, const struct select *s, struct tuples *t)
 static void emit(struct eval *ev, const struct tuples *t, struct rowset *out)
 {
     for (int i = 0; i < t->count; i++) {
-        out->rows = sim_arena_grow(ev->arena, out->rows, (size_t)out->row_count, sizeof(*out->rows));
+        out->rows =
+            sim_arena_grow(ev->arena, out->rows, (size_t)out->row_count, sizeof(*out->rows));
         out->rows[out->row_count++] = t->list[i].out;
     }
 }
@@ -252,7 +254,8 @@ static bool values_rows(struct eval *ev, struct select *s, bool describe, struct
             types[c] = sim_type_merge(types[c], s->values[r][c]->type);
         }
     for (int c = 0; c < s->item_count; c++)
-        sim_rowset_column(ev->arena, out, "", types[c].base == VT_NULL ? sim_type(VT_INT, 0) : types[c]);
+        sim_rowset_column(ev->arena, out, "",
+                          types[c].base == VT_NULL ? sim_type(VT_INT, 0) : types[c]);
     for (int r = 0; r < s->value_count && !describe; r++) {
         struct value *row = sim_rowset_row(ev->arena, out);
         for (int c = 0; c < s->item_count; c++) {
@@ -281,6 +284,25 @@ static bool bind_select(struct eval *ev, struct select *s, struct items *items, 
     return bind_items(ev, s, items) && (in_union || bind_order(ev, s, items));
 }
 
+static bool only_cross_joins(const struct from *f)
+{
+    return f->kind != F_JOIN ||
+           (f->join == J_CROSS && only_cross_joins(f->left) && only_cross_joins(f->right));
+}
+
+/* TOP (n) of a bare cross join: it need not be made as a whole. */
+static void set_limit(struct eval *ev, const struct select *s)
+{
+    struct value v = {0};
+    if (!s->top || s->top_percent || s->where || s->order_count || s->distinct || s->group_count ||
+        ev->scope->aggregate_count || ev->scope->window_count || !s->from ||
+        !only_cross_joins(s->from))
+        return;
+    if (tsql_bind(ev, s->top) && tsql_eval(ev, s->top, &v) && !v.is_null && v.i > 0 &&
+        sim_type_is_int(&v.type))
+        ev->scope->limit = v.i;
+}
+
 static bool run_select(struct eval *ev, struct select *s, const struct items *items, bool in_union,
                        struct rowset *out)
 {
@@ -289,6 +311,7 @@ static bool run_select(struct eval *ev, struct select *s, const struct items *it
     struct tuple start = {.rows = sim_arena_alloc(ev->arena, n * sizeof(struct value *))};
     struct tuples one = {.list = &start, .count = 1}, t = {0};
 
+    set_limit(ev, s);
     if (!s->from) {
         t.list = sim_arena_alloc(ev->arena, sizeof(start));
         t.list[t.count++] = start;
@@ -311,7 +334,8 @@ static bool run_select(struct eval *ev, struct select *s, const struct items *it
     if (s->distinct)
         distinct(ev, &t, items->count);
     sort(ev, &unordered, &t);
-    if (!limit(ev, in_union ? &(struct select){.top = s->top, .top_percent = s->top_percent} : s, &t))
+    if (!limit(ev, in_union ? &(struct select){.top = s->top, .top_percent = s->top_percent} : s,
+               &t))
         return false;
     emit(ev, &t, out);
     return true;
@@ -320,8 +344,7 @@ static bool run_select(struct eval *ev, struct select *s, const struct items *it
 static bool one_select(struct frame *f, struct select *s, struct scope *outer, bool describe,
                        bool in_union, struct rowset **out)
 {
-    struct scope scope = {.parent = outer, .select = s, .ctes = s->ctes,
-                          .cte_count = s->cte_count};
+    struct scope scope = {.parent = outer, .select = s, .ctes = s->ctes, .cte_count = s->cte_count};
     struct eval ev = {.session = f->session, .frame = f, .arena = f->arena, .scope = &scope};
     struct items items = {0};
 
@@ -362,8 +385,8 @@ static void combine(struct eval *ev, char op, struct rowset *all, const struct r
                                find_key(right, j, right[j]) < 0;
         if (!keep || (!first && op != 'a' && op != 'u'))
             continue;
-        result.rows = sim_arena_grow(ev->arena, result.rows, (size_t)result.row_count,
-                                     sizeof(*result.rows));
+        result.rows =
+            sim_arena_grow(ev->arena, result.rows, (size_t)result.row_count, sizeof(*result.rows));
         result.rows[result.row_count++] = first ? all->rows[j] : more->rows[j];
     }
     *all = result;
@@ -382,8 +405,8 @@ static bool convert_rows(struct eval *ev, struct rowset *rows, const struct colu
 static bool order_union(struct eval *ev, const struct select *s, struct rowset *rows)
 {
     struct items items = {0};
-    struct tuples t = {.list = sim_arena_alloc(ev->arena, (size_t)(rows->row_count + 1) *
-                                                              sizeof(struct tuple))};
+    struct tuples t = {
+        .list = sim_arena_alloc(ev->arena, (size_t)(rows->row_count + 1) * sizeof(struct tuple))};
     for (int c = 0; c < rows->column_count; c++) {
         struct expr *e = sim_arena_alloc(ev->arena, sizeof(*e));
         add_item(ev, &items, (struct item){.expr = e, .alias = rows->columns[c].name});
@@ -424,9 +447,10 @@ static bool union_all(struct frame *f, struct select *s, struct scope *outer, bo
         if (!one_select(f, next, &scope, describe, true, &more))
             return false;
         if (more->column_count != all->column_count)
-            return sim_raise_text(ev.session, 205, 16, 1,
-                                  "All queries combined using a UNION, INTERSECT or EXCEPT operator "
-                                  "must have an equal number of expressions in their target lists.");
+            return sim_raise_text(
+                ev.session, 205, 16, 1,
+                "All queries combined using a UNION, INTERSECT or EXCEPT operator "
+                "must have an equal number of expressions in their target lists.");
         for (int c = 0; c < all->column_count; c++)
             all->columns[c].type = sim_type_merge(all->columns[c].type, more->columns[c].type);
         if (!convert_rows(&ev, all, all->columns) || !convert_rows(&ev, more, all->columns))

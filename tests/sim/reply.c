@@ -24,8 +24,8 @@ static void send_pending_done(struct session *s, bool more)
     if (!s->done_pending)
         return;
     s->done_pending = false;
-    unsigned status = s->done_status | (more ? DONE_MORE : 0U) |
-                      (s->transactions ? DONE_IN_TRAN : 0U);
+    unsigned status =
+        s->done_status | (more ? DONE_MORE : 0U) | (s->transactions ? DONE_IN_TRAN : 0U);
     sim_bytes_u8(&b, s->done_token);
     sim_bytes_u16(&b, status);
     sim_bytes_u16(&b, s->done_command);

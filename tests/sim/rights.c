@@ -17,7 +17,8 @@ static bool has_permission(struct session *s, const char *right)
     pthread_mutex_lock(&s->sim->lock);
     const struct sim_login *l = login_locked(s);
     for (int i = 0; l && i < l->permission_count; i++)
-        if (sim_text_is(l->permissions[i], right) || sim_text_is(l->permissions[i], "CONTROL SERVER"))
+        if (sim_text_is(l->permissions[i], right) ||
+            sim_text_is(l->permissions[i], "CONTROL SERVER"))
             found = true;
     pthread_mutex_unlock(&s->sim->lock);
     return found;

@@ -4,11 +4,21 @@
 
 #include "session.h"
 
-static const char *const numbered[] = {NULL, "sp_cursor", "sp_cursoropen", "sp_cursorprepare",
-                                       "sp_cursorexecute", "sp_cursorprepexec",
-                                       "sp_cursorunprepare", "sp_cursorfetch", "sp_cursoroption",
-                                       "sp_cursorclose", "sp_executesql", "sp_prepare",
-                                       "sp_execute", "sp_prepexec", "sp_prepexecrpc",
+static const char *const numbered[] = {NULL,
+                                       "sp_cursor",
+                                       "sp_cursoropen",
+                                       "sp_cursorprepare",
+                                       "sp_cursorexecute",
+                                       "sp_cursorprepexec",
+                                       "sp_cursorunprepare",
+                                       "sp_cursorfetch",
+                                       "sp_cursoroption",
+                                       "sp_cursorclose",
+                                       "sp_executesql",
+                                       "sp_prepare",
+                                       "sp_execute",
+                                       "sp_prepexec",
+                                       "sp_prepexecrpc",
                                        "sp_unprepare"};
 
 static void value_literal(struct arena *arena, struct bytes *b, const struct value *v)
@@ -150,8 +160,9 @@ void sim_run_rpc(struct session *s, const struct bytes *body, size_t at)
         while (p < end && *p != 0x80 && *p != 0xFF) {
             params = sim_arena_grow(&s->arena, params, (size_t)n, sizeof(*params));
             if (!sim_decode_parameter(&p, end, &s->arena, &params[n++])) {
-                sim_raise_text(s, 8016, 16, 1, "The incoming tabular data stream (TDS) remote procedure "
-                                               "call (RPC) protocol stream is incorrect.");
+                sim_raise_text(s, 8016, 16, 1,
+                               "The incoming tabular data stream (TDS) remote procedure "
+                               "call (RPC) protocol stream is incorrect.");
                 sim_reply_done(s, DONE_PROC, DONE_ERROR, 0xE0, 0);
                 sim_reply_finish(s);
                 return;

@@ -93,7 +93,7 @@ static void *accept_loop(void *pointer)
             (void)!read(sim->stop_fd, &n, sizeof(n));
             continue;
         }
-        struct sockaddr_in peer;
+        struct sockaddr_in peer = {0};
         socklen_t len = sizeof(peer);
         pthread_mutex_lock(&sim->lock); /* the listener may be closed under the lock only */
         int fd = sim->listen_fd < 0
@@ -130,6 +130,12 @@ int sim_listen_again(struct sim *sim)
     pthread_mutex_unlock(&sim->lock);
     wake_acceptor(sim);
     return rc;
+}
+
+void sim_drop_all_locked(struct sim *sim)
+{
+    for (struct session *s = sim->sessions; s; s = s->next)
+        (void)shutdown(s->wire.fd, SHUT_RDWR);
 }
 
 void sim_release_locked(struct sim *sim)
@@ -188,8 +194,7 @@ int sim_start_at(const char *scenario, const char *address, int port, bool print
     sim->print_statements = print_statements;
     if (sim_scenario_load(sim, scenario, error, SIM_ERROR_SIZE))
         goto fail;
-    sim->identity =
-        wire_identity_new(sim->certificate_file, sim->key_file, error, SIM_ERROR_SIZE);
+    sim->identity = wire_identity_new(sim->certificate_file, sim->key_file, error, SIM_ERROR_SIZE);
     if (!sim->identity)
         goto fail;
     sim->port = port;
@@ -222,8 +227,7 @@ void sim_stop(struct sim *sim)
     wake_acceptor(sim);
     pthread_join(sim->acceptor, NULL);
     pthread_mutex_lock(&sim->lock);
-    for (struct session *s = sim->sessions; s; s = s->next)
-        (void)shutdown(s->wire.fd, SHUT_RDWR);
+    sim_drop_all_locked(sim);
     sim_release_locked(sim);
     while (sim->sessions)
         pthread_cond_wait(&sim->changed, &sim->lock);
@@ -391,8 +395,7 @@ static bool is_so_locked(struct sim *sim, enum sim_event event, const char *text
     return false;
 }
 
-int sim_wait_for(struct sim *sim, enum sim_event event, const char *text, int count,
-                 int timeout_ms)
+int sim_wait_for(struct sim *sim, enum sim_event event, const char *text, int count, int timeout_ms)
 {
     struct timespec until;
     int rc = 0;

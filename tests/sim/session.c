@@ -13,8 +13,8 @@ void sim_session_log(struct session *s, const char *text)
     struct sim *sim = s->sim;
 
     pthread_mutex_lock(&sim->lock);
-    sim->statements = sim_realloc(sim->statements,
-                                  (size_t)(sim->statement_count + 1) * sizeof(char *));
+    sim->statements =
+        sim_realloc(sim->statements, (size_t)(sim->statement_count + 1) * sizeof(char *));
     sim->statements[sim->statement_count++] = sim_dup(text);
     pthread_cond_broadcast(&sim->changed);
     pthread_mutex_unlock(&sim->lock);
@@ -178,8 +178,8 @@ static void request(struct session *s, const struct bytes *body, uint8_t type)
         sim_reply_env_binary(s, 18, "", 0);
     }
     if (type == PACKET_BATCH)
-        sim_run_batch(s, sim_utf8_from_utf16(&s->arena, body->data + at,
-                                             (body->len - (size_t)at) / 2));
+        sim_run_batch(
+            s, sim_utf8_from_utf16(&s->arena, body->data + at, (body->len - (size_t)at) / 2));
     else if (type == PACKET_RPC)
         sim_run_rpc(s, body, (size_t)at);
     else
@@ -198,7 +198,7 @@ static void talk(struct session *s)
     if (first == 0x16) { /* TDS 8: TLS before anything else */
         if (s->sim->encryption == SIM_TLS_NONE || wire_tls_start(&s->wire, s->sim->identity, true))
             return;
-        s->encrypted = true;
+        s->encrypted = s->strict = true;
     }
     if (wire_receive(&s->wire, &body, &type) || type != PACKET_PRELOGIN ||
         sim_prelogin(s, &body, &login_only))

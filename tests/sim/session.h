@@ -60,8 +60,8 @@ struct session {
     int spid;
     char *login, *host, *program, *database, *interface;
     uint32_t tds_version;
-    bool ready; /* logged in */
-    bool encrypted;
+    bool ready;             /* logged in */
+    bool encrypted, strict; /* strict: TLS before TDS */
     int port;
     int64_t login_us, request_us;
     int64_t cpu_ms, reads;
@@ -78,7 +78,7 @@ struct session {
     int transactions;
     bool implicit, no_count, xact_abort;
     int64_t row_count;
-    int error; /* @@ERROR */
+    int error;                 /* @@ERROR */
     int flags[16], flag_count; /* session trace flags */
     struct prepared *prepared;
     int prepared_count, next_handle;
@@ -98,7 +98,7 @@ struct session {
     uint16_t done_status;
     uint16_t done_command;
     int64_t done_count;
-    int64_t identity; /* SCOPE_IDENTITY() */
+    int64_t identity;  /* SCOPE_IDENTITY() */
     struct undo *undo; /* tables as they were before the transaction changed them */
 };
 
@@ -155,13 +155,15 @@ const struct sim_message *sim_message_at(int i); /* NULL behind the last */
 int sim_language_find(const char *name);         /* lcid, 0 unknown */
 const char *sim_language_name(int lcid);
 const char *sim_language_alias(int lcid);
-int sim_language_at(int i); /* lcids, 0 behind the last */
+int sim_language_at(int i);    /* lcids, 0 behind the last */
 int sim_language_id(int lcid); /* as @@LANGID */
 const char *sim_message_text(struct arena *arena, int number, int lcid, const char *const *args,
                              int count);
 /* An error or an info by its number; severity and state as the catalogue has them. Texts follow,
  * ended by NULL. Returns false, so that callers can `return sim_raise(…)`. */
-bool sim_raise(struct session *s, int number, int state, ...) __attribute__((sentinel));
+#define sim_raise(session, number, state, ...)                                                     \
+    sim_raise_args((session), (number), (state), (const char *const[]){__VA_ARGS__})
+bool sim_raise_args(struct session *s, int number, int state, const char *const *args);
 bool sim_raise_text(struct session *s, int number, int severity, int state, const char *text);
 const char *sim_num(struct session *s, int64_t n); /* as text, in the request's arena */
 
@@ -203,7 +205,8 @@ bool sim_restore(struct frame *f, struct stmt *st);
 bool sim_alter_database(struct frame *f, struct stmt *st);
 bool sim_create_snapshot(struct frame *f, struct stmt *st);
 bool sim_drop_database(struct frame *f, struct stmt *st);
-bool sim_control(struct frame *f, const char *json);
+/* The time and the waits of changing rows, with the snapshots that there are. */
+void sim_workload(struct frame *f, const struct name *target, int64_t rows);
 struct variable *sim_variable_find(struct frame *f, const char *name);
 struct variable *sim_variable_add(struct frame *f, const char *name, struct type type);
 void sim_frame_fini(struct frame *f);

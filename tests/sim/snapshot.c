@@ -71,7 +71,8 @@ static void make_locked(struct sim *sim, const struct stmt *st, const char *sour
         if (f->type)
             continue;
         const char *path = file_of(st, f->name);
-        struct sim_dbfile *copy = sim_db_add_file_locked(db, f->name, path, 0, f->pages, f->used_pages);
+        struct sim_dbfile *copy =
+            sim_db_add_file_locked(db, f->name, path, 0, f->pages, f->used_pages);
         copy->sparse = true;
         copy->sparse_bytes = 192 * 1024;
         copy->id = f->id;
@@ -88,7 +89,9 @@ bool sim_create_snapshot(struct frame *f, struct stmt *st)
     if (!st->var)
         return sim_raise_text(s, 40510, 16, 1, "The simulator makes database snapshots only.");
     if (s->transactions)
-        return sim_raise_text(s, 226, 16, 6, "CREATE DATABASE statement not allowed within multi-statement transaction.");
+        return sim_raise_text(
+            s, 226, 16, 6,
+            "CREATE DATABASE statement not allowed within multi-statement transaction.");
     if (!sim_may_server(s, "CREATE ANY DATABASE") && !sim_may_server(s, "CREATE DATABASE"))
         return sim_raise(s, 262, 1, "CREATE DATABASE", "master", NULL);
     if (!snapshots_are_supported(sim))
@@ -140,9 +143,11 @@ bool sim_drop_database(struct frame *f, struct stmt *st)
     }
     pthread_mutex_unlock(&sim->lock);
     if (problem.number == 3708)
-        return sim_raise_text(s, 3708, 16, 1, "Cannot drop the database because it is a system database.");
+        return sim_raise_text(s, 3708, 16, 1,
+                              "Cannot drop the database because it is a system database.");
     if (problem.number)
-        return sim_raise(s, problem.number, 1, problem.a, problem.b ? problem.b : st->alias, st->alias, NULL);
+        return sim_raise(s, problem.number, 1, problem.a, problem.b ? problem.b : st->alias,
+                         st->alias, NULL);
     return true;
 }
 
@@ -161,7 +166,8 @@ static bool set_locked(struct sim_db *db, const struct stmt *st)
     } else if (!strcmp(st->verb, "SINGLE_USER") || !strcmp(st->verb, "MULTI_USER") ||
                !strcmp(st->verb, "RESTRICTED_USER")) {
         sim_replace(&db->user_access, st->verb);
-    } else if (!strcmp(st->verb, "OFFLINE") || !strcmp(st->verb, "ONLINE") || !strcmp(st->verb, "EMERGENCY")) {
+    } else if (!strcmp(st->verb, "OFFLINE") || !strcmp(st->verb, "ONLINE") ||
+               !strcmp(st->verb, "EMERGENCY")) {
         sim_replace(&db->state, st->verb);
     } else {
         return st->var != NULL; /* options without an effect here */
@@ -186,4 +192,71 @@ bool sim_alter_database(struct frame *f, struct stmt *st)
         return sim_raise(s, 5069, 1, NULL);
     }
     return good ? true : sim_raise(s, 5058, 1, st->verb, name, NULL);
+}
+
+/* One write of pages under a snapshot: every page is copied once, in steps of 64 KiB. */
+static void copy_pages_locked(struct sim *sim, struct sim_db *snapshot, int64_t bytes)
+{
+    for (int i = 0; i < snapshot->file_count; i++) {
+        struct sim_dbfile *f = &snapshot->files[i];
+        const struct sim_volume *v = sim_volume_of_locked(sim, f->path);
+        int64_t more = (bytes + 65535) / 65536 * 65536, most = f->pages * SIM_PAGE;
+        if (f->sparse_bytes + more > most)
+            more = most - f->sparse_bytes;
+        if (v && more > sim_volume_free_locked(sim, v)) {
+            sim_replace(&snapshot->state, "SUSPECT"); /* the source is not affected */
+            return;
+        }
+        f->sparse_bytes += more;
+        f->writes += more / 65536;
+        f->write_bytes += more;
+    }
+}
+
+void sim_workload(struct frame *f, const struct name *target, int64_t rows)
+{
+    struct session *s = f->session;
+    struct sim *sim = s->sim;
+    const char *object = target->part[target->count - 1];
+    const char *database = target->count > 2 ? target->part[target->count - 3] : NULL;
+    double cost = 1, share = 0.5;
+    int snapshots = 0;
+
+    if (rows <= 0 || object[0] == '#' || object[0] == '@')
+        return;
+    pthread_mutex_lock(&sim->lock);
+    struct sim_db *db = sim_db_find_locked(sim, database ? database : s->database);
+    int64_t pages = rows / 100 + 1;
+    for (int i = 0; db && i < sim->db_count; i++) {
+        struct sim_db *x = sim->dbs[i];
+        if (x->source_id != db->id)
+            continue;
+        const struct sim_volume *v = sim_volume_of_locked(sim, x->files[0].path);
+        cost += share * (v && v->write_mib_s > 0 ? 1400 / v->write_mib_s : 1);
+        share *= 0.6; /* the second one costs less than the first */
+        snapshots++;
+        copy_pages_locked(sim, x, pages * SIM_PAGE);
+    }
+    int64_t us = (int64_t)((double)rows * sim->surface.row_us * cost);
+    int64_t extra_ms = (int64_t)((double)us * (cost - 1) / cost / 1000);
+    struct sim_wait *both[] = {sim->waits, s->waits};
+    for (int i = 0; db && i < 2; i++) {
+        sim_wait_add(both[i], "WRITELOG", 1, us / 20000);
+        if (snapshots) {
+            sim_wait_add(both[i], "PREEMPTIVE_OS_WRITEFILE", pages, extra_ms * 7 / 10);
+            sim_wait_add(both[i], "WRITE_COMPLETION", pages, extra_ms * 2 / 10);
+        }
+        if (snapshots > 1)
+            sim_wait_add(both[i], "FCB_REPLICA_WRITE", pages, extra_ms / 10);
+    }
+    if (db) {
+        db->changed_pages += pages;
+        db->log_pages += pages;
+        db->lsn += (uint64_t)pages * 10;
+        db->files[0].writes += pages / 8 + 1;
+        db->files[0].write_bytes += pages * SIM_PAGE;
+    }
+    pthread_mutex_unlock(&sim->lock);
+    if (us > 200)
+        (void)sim_sleep(s, us);
 }

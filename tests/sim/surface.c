@@ -44,16 +44,20 @@ static double compression_ratio(const struct plan *p, const struct sim_db *db)
     if (db->encrypted && !optimised)
         return 1.0;
     if (sim_text_is(p->algorithm, "ZSTD"))
-        ratio *= sim_text_is(p->level, "HIGH") ? 1.35 : sim_text_is(p->level, "MEDIUM") ? 1.22 : 1.12;
+        ratio *= sim_text_is(p->level, "HIGH")     ? 1.35
+                 : sim_text_is(p->level, "MEDIUM") ? 1.22
+                                                   : 1.12;
     return ratio < 1 ? 1 : ratio;
 }
 
 static double compress_rate(const struct plan *p)
 {
     double cores = 1 + 2 * p->stripes;
-    double factor = sim_text_is(p->algorithm, "ZSTD")
-                        ? (sim_text_is(p->level, "HIGH") ? 0.35 : sim_text_is(p->level, "MEDIUM") ? 0.7 : 1.4)
-                    : sim_text_is(p->algorithm, "QAT_DEFLATE") ? 2.2 : 1;
+    double factor = sim_text_is(p->algorithm, "ZSTD") ? (sim_text_is(p->level, "HIGH")     ? 0.35
+                                                         : sim_text_is(p->level, "MEDIUM") ? 0.7
+                                                                                           : 1.4)
+                    : sim_text_is(p->algorithm, "QAT_DEFLATE") ? 2.2
+                                                               : 1;
     if (cores > p->sim->cpu_count)
         cores = p->sim->cpu_count;
     return p->sim->surface.compress_mib_s * cores * factor;
@@ -68,7 +72,8 @@ static double write_rate(struct plan *p)
         const struct target *t = &p->targets[i];
         if (t->kind == TARGET_NUL)
             continue;
-        const struct sim_volume *v = t->kind == TARGET_DISK ? sim_volume_of_locked(p->sim, t->path) : NULL;
+        const struct sim_volume *v =
+            t->kind == TARGET_DISK ? sim_volume_of_locked(p->sim, t->path) : NULL;
         rate += v ? v->write_mib_s : 120;
         volumes++;
     }
@@ -97,7 +102,8 @@ void sim_surface_locked(struct plan *p, double slow)
         rate = smallest(rate, device * ratio);
         p->write_share = rate / (device * ratio);
     }
-    double log_noise = sim->noise * sim_random_normal(&sim->noise_random) + sim->drift * sim->trials++;
+    double log_noise =
+        sim->noise * sim_random_normal(&sim->noise_random) + sim->drift * sim->trials++;
     double luck = (double)(sim_random(&sim->noise_random) >> 11) / 9007199254740992.0;
     if (luck < sim->outlier_rate)
         log_noise -= log(sim->outlier_factor);
@@ -107,7 +113,8 @@ void sim_surface_locked(struct plan *p, double slow)
     p->took_ms = (int64_t)(seconds * 1000 * slow);
     if (p->took_ms < 1)
         p->took_ms = 1;
-    p->cut_bytes = p->log || p->file_count ? 512 * (int64_t)(sim_random(&sim->noise_random) % 16) : 0;
+    p->cut_bytes =
+        p->log || p->file_count ? 512 * (int64_t)(sim_random(&sim->noise_random) % 16) : 0;
     int64_t bytes = p->total_pages * SIM_PAGE + 66560;
     p->written_bytes = p->compression ? (int64_t)((double)bytes / ratio) + 4096 : bytes;
     double buffers = p->buffers ? (double)p->buffers : default_buffers(p);

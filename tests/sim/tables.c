@@ -23,7 +23,8 @@ struct sim_table *sim_table_find_locked(struct session *s, const struct name *na
         *out_db = db;
     for (int i = 0; db && i < db->table_count; i++)
         if (sim_text_is(db->tables[i]->name, object) &&
-            (!db->tables[i]->owner_spid || db->tables[i]->owner_spid == s->spid || object[1] == '#'))
+            (!db->tables[i]->owner_spid || db->tables[i]->owner_spid == s->spid ||
+             object[1] == '#'))
             return db->tables[i];
     return NULL;
 }
@@ -141,7 +142,8 @@ bool sim_create_table(struct frame *f, const struct stmt *st)
     if (!exists && db)
         return true;
     sim_table_free(t);
-    return exists ? sim_raise(s, 2714, 6, name, NULL) : sim_raise(s, 911, 1, st->name.part[0], NULL);
+    return exists ? sim_raise(s, 2714, 6, name, NULL)
+                  : sim_raise(s, 911, 1, st->name.part[0], NULL);
 }
 
 bool sim_drop_table(struct frame *f, const struct stmt *st)
@@ -176,8 +178,8 @@ static struct sim_table *target_locked(struct frame *f, const struct name *name)
     return t;
 }
 
-static bool find_columns(struct frame *f, const struct sim_table *t, const struct stmt *st, int *map,
-                         int *count)
+static bool find_columns(struct frame *f, const struct sim_table *t, const struct stmt *st,
+                         int *map, int *count)
 {
     *count = 0;
     if (!st->name_count) {
@@ -228,7 +230,8 @@ static bool key_is_taken(struct frame *f, const struct sim_table *t, const struc
     for (int r = 0; t->key >= 0 && r < t->row_count; r++)
         if (t->rows[r] != except &&
             sim_compare(f->arena, &t->rows[r][t->key], &row[t->key], &error) == 0) {
-            sim_raise(f->session, 2627, 1, t->name, sim_value_text(f->arena, &row[t->key], 0), NULL);
+            sim_raise(f->session, 2627, 1, t->name, sim_value_text(f->arena, &row[t->key], 0),
+                      NULL);
             return true;
         }
     return false;
@@ -277,7 +280,8 @@ bool sim_insert_rows(struct frame *f, const struct stmt *st, const struct rowset
     struct sim_table *t = target_locked(f, &st->name);
     if (!t) {
         sim_raise(s, 208, 1, st->name.part[st->name.count - 1], NULL);
-    } else if (t->column_count < 1024 && st->name_count < 1024 && find_columns(f, t, st, map, &count)) {
+    } else if (t->column_count < 1024 && st->name_count < 1024 &&
+               find_columns(f, t, st, map, &count)) {
         good = count == rows->column_count;
         if (!good)
             sim_raise(s, 213, 1, NULL);
@@ -300,7 +304,8 @@ static bool matching(struct frame *f, const struct stmt *st, struct eval *ev, st
     pthread_mutex_lock(&s->sim->lock);
     const struct sim_table *t = target_locked(f, &st->name);
     struct rowset *rows = t ? tsql_table_rows_locked(f->arena, t, false) : NULL;
-    struct value **where = sim_arena_alloc(f->arena, (size_t)((t ? t->row_count : 0) + 1) * sizeof(*where));
+    struct value **where =
+        sim_arena_alloc(f->arena, (size_t)((t ? t->row_count : 0) + 1) * sizeof(*where));
     for (int r = 0; t && r < t->row_count; r++)
         where[r] = t->rows[r];
     pthread_mutex_unlock(&s->sim->lock);
@@ -373,7 +378,8 @@ bool sim_update(struct frame *f, const struct stmt *st, int64_t *out_count)
         return false;
     const struct rowset *rows = scope.sources[0].rows;
     for (int r = 0; r < count && good; r++) {
-        struct value *row = sim_arena_alloc(f->arena, (size_t)(rows->column_count + 1) * sizeof(*row));
+        struct value *row =
+            sim_arena_alloc(f->arena, (size_t)(rows->column_count + 1) * sizeof(*row));
         memcpy(row, rows->rows[r], (size_t)rows->column_count * sizeof(*row));
         scope.sources[0].row = rows->rows[r];
         for (int a = 0; a < st->arg_count && good; a++) {

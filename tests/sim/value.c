@@ -80,6 +80,11 @@ bool sim_type_parse(const char *name, int a, int b, struct type *out)
             t.scale = a;
         if (b != -2 && t.base == VT_DECIMAL)
             t.scale = b;
+        bool sized = sim_type_is_text(&t) || t.base == VT_VARBINARY;
+        int most = t.base == VT_DECIMAL ? t.precision : 7;
+        if ((sized && (t.length == 0 || t.length < -1)) || t.scale < 0 || t.scale > most ||
+            (t.base == VT_DECIMAL && (t.precision < 1 || t.precision > 38)))
+            return false;
         *out = t;
         return true;
     }
@@ -98,9 +103,9 @@ const char *sim_type_name(const struct type *type)
 int sim_type_max_bytes(const struct type *type)
 {
     static const uint8_t sizes[] = {
-        [VT_GUID] = 16, [VT_BIT] = 1,           [VT_TINYINT] = 1, [VT_SMALLINT] = 2,
-        [VT_INT] = 4,   [VT_BIGINT] = 8,        [VT_MONEY] = 8,   [VT_DECIMAL] = 17,
-        [VT_REAL] = 4,  [VT_FLOAT] = 8,         [VT_TIME] = 5,    [VT_DATE] = 3,
+        [VT_GUID] = 16,    [VT_BIT] = 1,           [VT_TINYINT] = 1,   [VT_SMALLINT] = 2,
+        [VT_INT] = 4,      [VT_BIGINT] = 8,        [VT_MONEY] = 8,     [VT_DECIMAL] = 17,
+        [VT_REAL] = 4,     [VT_FLOAT] = 8,         [VT_TIME] = 5,      [VT_DATE] = 3,
         [VT_DATETIME] = 8, [VT_SMALLDATETIME] = 4, [VT_DATETIME2] = 8, [VT_DATETIMEOFFSET] = 10,
         [VT_VARIANT] = 255};
     if (type->base == VT_NVARCHAR)
@@ -108,7 +113,10 @@ int sim_type_max_bytes(const struct type *type)
     if (type->base == VT_VARCHAR || type->base == VT_VARBINARY)
         return type->length;
     if (type->base == VT_DECIMAL)
-        return type->precision <= 9 ? 5 : type->precision <= 19 ? 9 : type->precision <= 28 ? 13 : 17;
+        return type->precision <= 9    ? 5
+               : type->precision <= 19 ? 9
+               : type->precision <= 28 ? 13
+                                       : 17;
     if (type->base == VT_VARIANT)
         return 8016;
     return sizes[type->base];
@@ -136,7 +144,7 @@ bool sim_type_is_number(const struct type *type)
 
 static int int_digits(enum vt base)
 {
-    static const int digits[] = {[VT_BIT] = 1, [VT_TINYINT] = 3, [VT_SMALLINT] = 5,
+    static const int digits[] = {[VT_BIT] = 1,  [VT_TINYINT] = 3, [VT_SMALLINT] = 5,
                                  [VT_INT] = 10, [VT_BIGINT] = 19, [VT_MONEY] = 19};
     return base >= VT_BIT && base <= VT_MONEY ? digits[base] : 18;
 }
@@ -159,8 +167,9 @@ struct type sim_type_merge(struct type a, struct type b)
     if (high.base == VT_DECIMAL && sim_type_is_number(&low)) {
         struct type l = as_decimal(low);
         int scale = high.scale > l.scale ? high.scale : l.scale;
-        int whole = high.precision - high.scale > l.precision - l.scale ? high.precision - high.scale
-                                                                         : l.precision - l.scale;
+        int whole = high.precision - high.scale > l.precision - l.scale
+                        ? high.precision - high.scale
+                        : l.precision - l.scale;
         return sim_type_decimal(whole + scale > 38 ? 38 : whole + scale, scale);
     }
     if (sim_type_is_text(&high) || high.base == VT_VARBINARY) {
@@ -210,8 +219,7 @@ struct value sim_text_n(const char *text, int length)
 {
     if (!text)
         return sim_null(sim_type(VT_NVARCHAR, length));
-    return (struct value){
-        .type = sim_type(VT_NVARCHAR, length), .s = text, .len = strlen(text)};
+    return (struct value){.type = sim_type(VT_NVARCHAR, length), .s = text, .len = strlen(text)};
 }
 
 struct value sim_text(const char *text)
@@ -222,8 +230,11 @@ struct value sim_text(const char *text)
 
 struct value sim_binary(const void *data, size_t len)
 {
-    return (struct value){
-        .type = sim_type(VT_VARBINARY, len > 8000 ? -1 : len ? (int)len : 1), .s = data, .len = len};
+    return (struct value){.type = sim_type(VT_VARBINARY, len > 8000 ? -1
+                                                         : len      ? (int)len
+                                                                    : 1),
+                          .s = data,
+                          .len = len};
 }
 
 struct value sim_decimal(dec_t v, int precision, int scale)

@@ -6,27 +6,27 @@
 #include "base.h"
 
 enum vt { /* in ascending precedence, except VARIANT */
-    VT_NULL,
-    VT_VARBINARY,
-    VT_VARCHAR,
-    VT_NVARCHAR,
-    VT_GUID,
-    VT_BIT,
-    VT_TINYINT,
-    VT_SMALLINT,
-    VT_INT,
-    VT_BIGINT,
-    VT_MONEY,
-    VT_DECIMAL,
-    VT_REAL,
-    VT_FLOAT,
-    VT_TIME,
-    VT_DATE,
-    VT_SMALLDATETIME,
-    VT_DATETIME,
-    VT_DATETIME2,
-    VT_DATETIMEOFFSET,
-    VT_VARIANT,
+          VT_NULL,
+          VT_VARBINARY,
+          VT_VARCHAR,
+          VT_NVARCHAR,
+          VT_GUID,
+          VT_BIT,
+          VT_TINYINT,
+          VT_SMALLINT,
+          VT_INT,
+          VT_BIGINT,
+          VT_MONEY,
+          VT_DECIMAL,
+          VT_REAL,
+          VT_FLOAT,
+          VT_TIME,
+          VT_DATE,
+          VT_SMALLDATETIME,
+          VT_DATETIME,
+          VT_DATETIME2,
+          VT_DATETIMEOFFSET,
+          VT_VARIANT,
 };
 
 struct type {
@@ -92,6 +92,8 @@ int sim_compare(struct arena *arena, const struct value *a, const struct value *
 int sim_arith(struct arena *arena, char op, const struct value *a, const struct value *b,
               struct value *out);
 struct type sim_arith_type(char op, struct type a, struct type b);
+/* Times ten to the number; false when it does not fit. */
+bool sim_dec_scale(dec_t *v, int by);
 double sim_to_double(const struct value *v);
 
 /* value_time.c */

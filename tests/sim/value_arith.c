@@ -15,21 +15,21 @@ double sim_to_double(const struct value *v)
     return (double)v->i;
 }
 
-static dec_t ten_to(int n)
+bool sim_dec_scale(dec_t *v, int by)
 {
-    dec_t v = 1;
-    while (n-- > 0)
-        v *= 10;
-    return v;
+    for (; by > 0; by--)
+        if (__builtin_mul_overflow(*v, 10, v))
+            return false;
+    return true;
 }
 
 static int compare_decimal(const struct value *a, const struct value *b)
 {
     dec_t x = a->dec, y = b->dec;
-    if (a->type.scale < b->type.scale)
-        x *= ten_to(b->type.scale - a->type.scale);
-    else
-        y *= ten_to(a->type.scale - b->type.scale);
+    if (!sim_dec_scale(&x, b->type.scale - a->type.scale))
+        return x < 0 ? -1 : 1; /* far beyond what the other one can hold */
+    if (!sim_dec_scale(&y, a->type.scale - b->type.scale))
+        return y < 0 ? 1 : -1;
     return x < y ? -1 : x > y;
 }
 
@@ -122,8 +122,11 @@ struct type sim_arith_type(char op, struct type a, struct type b)
 static int arith_int(char op, int64_t a, int64_t b, enum vt base, int64_t *out)
 {
     bool over = false;
-    static const int64_t most[] = {[VT_BIT] = 1, [VT_TINYINT] = 255, [VT_SMALLINT] = INT16_MAX,
-                                   [VT_INT] = INT32_MAX, [VT_BIGINT] = INT64_MAX};
+    static const int64_t most[] = {[VT_BIT] = 1,
+                                   [VT_TINYINT] = 255,
+                                   [VT_SMALLINT] = INT16_MAX,
+                                   [VT_INT] = INT32_MAX,
+                                   [VT_BIGINT] = INT64_MAX};
     if ((op == '/' || op == '%') && b == 0)
         return 8134;
     if (op == '+')
@@ -140,8 +143,8 @@ static int arith_int(char op, int64_t a, int64_t b, enum vt base, int64_t *out)
         *out = a % b;
     else
         *out = op == '&' ? (a & b) : op == '|' ? (a | b) : (a ^ b);
-    if (base < VT_BIGINT && (*out > most[base] || *out < -most[base] - 1 ||
-                             (base <= VT_TINYINT && *out < 0)))
+    if (base < VT_BIGINT &&
+        (*out > most[base] || *out < -most[base] - 1 || (base <= VT_TINYINT && *out < 0)))
         over = true;
     return over ? 8115 : 0;
 }
@@ -165,9 +168,8 @@ static int arith_decimal(char op, struct value *x, struct value *y, struct type 
             return 0;
         }
         int shift = t.scale + sb - sa;
-        dec_t scaled = 0;
-        if (op == '/' && shift >= 0 && shift < 37 &&
-            !__builtin_mul_overflow(a, ten_to(shift), &scaled)) {
+        dec_t scaled = a;
+        if (op == '/' && shift >= 0 && sim_dec_scale(&scaled, shift)) {
             out->dec = scaled / b;
             return 0;
         }
@@ -178,11 +180,14 @@ static int arith_decimal(char op, struct value *x, struct value *y, struct type 
         out->dec = (dec_t)r;
         return 0;
     }
-    if (sa < sb)
-        a *= ten_to(sb - sa);
-    else
-        b *= ten_to(sa - sb);
-    dec_t r = op == '+' ? a + b : op == '-' ? a - b : a % b;
+    dec_t r = 0;
+    bool fits = sim_dec_scale(&a, sb - sa) && sim_dec_scale(&b, sa - sb);
+    if (fits && op == '%')
+        r = a % b;
+    else if (fits)
+        fits = op == '+' ? !__builtin_add_overflow(a, b, &r) : !__builtin_sub_overflow(a, b, &r);
+    if (!fits)
+        return 8115;
     for (int scale = sa > sb ? sa : sb; scale > t.scale; scale--)
         r /= 10;
     out->dec = r;
@@ -244,14 +249,20 @@ int sim_arith(struct arena *arena, char op, const struct value *a, const struct 
         double fx = (double)x.i / 1e4, fy = (double)y.i / 1e4;
         if (op == '/' && fy == 0)
             return 8134;
-        out->i = llround(1e4 * (op == '+' ? fx + fy : op == '-' ? fx - fy : op == '*' ? fx * fy : fx / fy));
+        out->i = llround(1e4 * (op == '+'   ? fx + fy
+                                : op == '-' ? fx - fy
+                                : op == '*' ? fx * fy
+                                            : fx / fy));
         return 0;
     }
     if (t.base != VT_FLOAT && t.base != VT_REAL)
         return 402;
     if ((op == '/' || op == '%') && y.f == 0)
         return 8134;
-    out->f = op == '+' ? x.f + y.f : op == '-' ? x.f - y.f : op == '*' ? x.f * y.f
-             : op == '/' ? x.f / y.f : fmod(x.f, y.f);
+    out->f = op == '+'   ? x.f + y.f
+             : op == '-' ? x.f - y.f
+             : op == '*' ? x.f * y.f
+             : op == '/' ? x.f / y.f
+                         : fmod(x.f, y.f);
     return 0;
 }

@@ -23,7 +23,7 @@ static const char *decimal_text(struct arena *arena, dec_t v, int scale)
 
     if (negative)
         v = -v;
-    do {
+    do { /* at most 39 digits and a scale of 38 */
         digits[n++] = (char)('0' + (int)(v % 10));
         v /= 10;
     } while (v || n <= scale);
@@ -213,8 +213,10 @@ static int to_int(const struct value *in, struct value *out)
         v = base == VT_MONEY ? (dec_t)llround(in->f * 10000) : (dec_t)in->f;
         factor = 1;
     } else if (in->type.base == VT_DECIMAL) {
-        v = base == VT_MONEY ? in->dec * 10000 / ten_to(in->type.scale)
-                             : in->dec / ten_to(in->type.scale);
+        v = in->dec;
+        if (base == VT_MONEY && !sim_dec_scale(&v, 4))
+            return 8115;
+        v /= ten_to(in->type.scale);
         factor = 1;
     } else if (in->type.base == VT_MONEY) {
         v = base == VT_MONEY ? in->i : in->i / 10000;
@@ -232,7 +234,9 @@ static int to_int(const struct value *in, struct value *out)
     if (base == VT_BIT)
         v = v != 0;
     if (!fits(base, v))
-        return sim_type_is_text(&in->type) ? (base == VT_INT ? 248 : 244) : base == VT_TINYINT ? 220 : 8115;
+        return sim_type_is_text(&in->type) ? (base == VT_INT ? 248 : 244)
+               : base == VT_TINYINT        ? 220
+                                           : 8115;
     out->i = (int64_t)v;
     return 0;
 }
@@ -253,14 +257,19 @@ static int to_decimal(const struct value *in, struct value *out)
     } else if (in->type.base == VT_DECIMAL) {
         v = in->dec;
         int from = in->type.scale;
-        for (; from < scale; from++)
-            v *= 10;
+        if (!sim_dec_scale(&v, scale - from))
+            return 8115;
         for (; from > scale; from--)
             v = (from == scale + 1 ? v + (v < 0 ? -5 : 5) : v) / 10;
     } else if (sim_type_is_int(&in->type)) {
-        v = (dec_t)in->i * ten_to(scale);
+        v = in->i;
+        if (!sim_dec_scale(&v, scale))
+            return 8115;
     } else if (in->type.base == VT_MONEY) {
-        v = scale >= 4 ? (dec_t)in->i * ten_to(scale - 4) : (dec_t)in->i / ten_to(4 - scale);
+        v = in->i;
+        if (!sim_dec_scale(&v, scale - 4))
+            return 8115;
+        v /= scale < 4 ? ten_to(4 - scale) : 1;
     } else {
         return 529;
     }
@@ -331,7 +340,8 @@ static int to_binary(struct arena *arena, const struct value *in, int style, str
 
     if (sim_type_is_text(&in->type) && (style == 1 || style == 2)) {
         for (const char *p = in->s + (style == 1 && in->len >= 2 ? 2 : 0); p[0] && p[1]; p += 2)
-            sim_bytes_u8(&b, (unsigned)(hex_digit(p[0]) << 4 | (hex_digit(p[1]) & 15)) & 255);
+            sim_bytes_u8(&b,
+                         ((unsigned)hex_digit(p[0]) & 15) << 4 | ((unsigned)hex_digit(p[1]) & 15));
     } else if (in->type.base == VT_NVARCHAR) {
         sim_bytes_utf16(&b, in->s);
     } else if (in->type.base == VT_VARCHAR) {
@@ -366,8 +376,9 @@ static int to_time(const struct value *in, struct value *out)
     if (sim_type_is_text(&in->type))
         return sim_time_parse(in->s, out->type, out);
     if (sim_type_is_time(&in->type)) {
-        int64_t local = in->i + (in->type.base == VT_DATETIMEOFFSET
-                                     ? in->offset_min * 60 * TICKS_PER_SECOND : 0);
+        int64_t local =
+            in->i +
+            (in->type.base == VT_DATETIMEOFFSET ? in->offset_min * 60 * TICKS_PER_SECOND : 0);
         if (in->type.base == VT_TIME)
             local += TICKS_1900;
         if (base == VT_DATETIMEOFFSET) {

@@ -217,9 +217,8 @@ static const char *old_style(struct arena *arena, struct civil c, int style)
         return sim_arena_printf(arena, "%.3s %2d %d %2d:%02d:%02d:%03d%s", month, c.day, c.year,
                                 h12, c.minute, c.second, c.fraction / 10000, half);
     if (style == 12 || style == 112)
-        return style == 12
-                   ? sim_arena_printf(arena, "%02d%02d%02d", c.year % 100, c.month, c.day)
-                   : sim_arena_printf(arena, "%04d%02d%02d", c.year, c.month, c.day);
+        return style == 12 ? sim_arena_printf(arena, "%02d%02d%02d", c.year % 100, c.month, c.day)
+                           : sim_arena_printf(arena, "%04d%02d%02d", c.year, c.month, c.day);
     return sim_arena_printf(arena, "%.3s %2d %d %2d:%02d%s", month, c.day, c.year, h12, c.minute,
                             half);
 }
@@ -228,8 +227,8 @@ const char *sim_time_text(struct arena *arena, const struct value *v, int style)
 {
     bool zoned = v->type.base == VT_DATETIMEOFFSET;
     struct civil c = sim_civil(v->i + (zoned ? v->offset_min * 60 * TICKS_PER_SECOND : 0));
-    bool newer = v->type.base == VT_DATETIME2 || zoned || v->type.base == VT_DATE ||
-                 v->type.base == VT_TIME;
+    bool newer =
+        v->type.base == VT_DATETIME2 || zoned || v->type.base == VT_DATE || v->type.base == VT_TIME;
     const char *fraction = fraction_text(arena, c.fraction, newer ? v->type.scale : 3);
     const char *zone = "";
 
@@ -252,8 +251,8 @@ const char *sim_time_text(struct arena *arena, const struct value *v, int style)
     if ((style == 126 || style == 127) && c.fraction == 0 && !newer)
         fraction = "";
     const char *date = sim_arena_printf(arena, "%04d-%02d-%02d", c.year, c.month, c.day);
-    const char *clock = sim_arena_printf(arena, "%02d:%02d:%02d%s", c.hour, c.minute, c.second,
-                                         fraction);
+    const char *clock =
+        sim_arena_printf(arena, "%02d:%02d:%02d%s", c.hour, c.minute, c.second, fraction);
     if (v->type.base == VT_DATE)
         return date;
     if (v->type.base == VT_TIME)
@@ -262,23 +261,46 @@ const char *sim_time_text(struct arena *arena, const struct value *v, int style)
                             clock, zone);
 }
 
-enum part { P_YEAR, P_QUARTER, P_MONTH, P_DAYOFYEAR, P_DAY, P_WEEK, P_WEEKDAY, P_HOUR, P_MINUTE,
-            P_SECOND, P_MS, P_US, P_NS, P_TZ };
+enum part {
+    P_YEAR,
+    P_QUARTER,
+    P_MONTH,
+    P_DAYOFYEAR,
+    P_DAY,
+    P_WEEK,
+    P_WEEKDAY,
+    P_HOUR,
+    P_MINUTE,
+    P_SECOND,
+    P_MS,
+    P_US,
+    P_NS,
+    P_TZ
+};
 
 int sim_datepart(const char *name)
 {
     static const struct {
         const char *name;
         enum part part;
-    } names[] = {{"year", P_YEAR}, {"yy", P_YEAR}, {"yyyy", P_YEAR}, {"quarter", P_QUARTER},
-                 {"qq", P_QUARTER}, {"q", P_QUARTER}, {"month", P_MONTH}, {"mm", P_MONTH},
-                 {"m", P_MONTH}, {"dayofyear", P_DAYOFYEAR}, {"dy", P_DAYOFYEAR}, {"day", P_DAY},
-                 {"dd", P_DAY}, {"d", P_DAY}, {"week", P_WEEK}, {"wk", P_WEEK}, {"ww", P_WEEK},
-                 {"weekday", P_WEEKDAY}, {"dw", P_WEEKDAY}, {"hour", P_HOUR}, {"hh", P_HOUR},
-                 {"minute", P_MINUTE}, {"mi", P_MINUTE}, {"n", P_MINUTE}, {"second", P_SECOND},
-                 {"ss", P_SECOND}, {"s", P_SECOND}, {"millisecond", P_MS}, {"ms", P_MS},
-                 {"microsecond", P_US}, {"mcs", P_US}, {"nanosecond", P_NS}, {"ns", P_NS},
-                 {"tzoffset", P_TZ}, {"tz", P_TZ}};
+    } names[] = {{"year", P_YEAR},     {"yy", P_YEAR},
+                 {"yyyy", P_YEAR},     {"quarter", P_QUARTER},
+                 {"qq", P_QUARTER},    {"q", P_QUARTER},
+                 {"month", P_MONTH},   {"mm", P_MONTH},
+                 {"m", P_MONTH},       {"dayofyear", P_DAYOFYEAR},
+                 {"dy", P_DAYOFYEAR},  {"day", P_DAY},
+                 {"dd", P_DAY},        {"d", P_DAY},
+                 {"week", P_WEEK},     {"wk", P_WEEK},
+                 {"ww", P_WEEK},       {"weekday", P_WEEKDAY},
+                 {"dw", P_WEEKDAY},    {"hour", P_HOUR},
+                 {"hh", P_HOUR},       {"minute", P_MINUTE},
+                 {"mi", P_MINUTE},     {"n", P_MINUTE},
+                 {"second", P_SECOND}, {"ss", P_SECOND},
+                 {"s", P_SECOND},      {"millisecond", P_MS},
+                 {"ms", P_MS},         {"microsecond", P_US},
+                 {"mcs", P_US},        {"nanosecond", P_NS},
+                 {"ns", P_NS},         {"tzoffset", P_TZ},
+                 {"tz", P_TZ}};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (sim_text_is(names[i].name, name))
             return (int)names[i].part;
@@ -290,23 +312,40 @@ int64_t sim_datepart_get(int part, const struct value *v)
     int64_t ticks = v->i + v->offset_min * 60 * TICKS_PER_SECOND;
     struct civil c = sim_civil(ticks);
     int64_t days = ticks / TICKS_PER_DAY;
-    int64_t values[] = {c.year, (c.month + 2) / 3, c.month,
-                        days - days_from_civil(c.year, 1, 1) + 1, c.day, 0, (days + 1) % 7 + 1,
-                        c.hour, c.minute, c.second, c.fraction / 10000, c.fraction / 10,
-                        c.fraction * INT64_C(100), v->offset_min};
+    int64_t values[] = {c.year,
+                        (c.month + 2) / 3,
+                        c.month,
+                        days - days_from_civil(c.year, 1, 1) + 1,
+                        c.day,
+                        0,
+                        (days + 1) % 7 + 1,
+                        c.hour,
+                        c.minute,
+                        c.second,
+                        c.fraction / 10000,
+                        c.fraction / 10,
+                        c.fraction * INT64_C(100),
+                        v->offset_min};
     if (part == P_WEEK)
-        return (days - days_from_civil(c.year, 1, 1) + (days_from_civil(c.year, 1, 1) + 1) % 7) / 7 + 1;
+        return (days - days_from_civil(c.year, 1, 1) + (days_from_civil(c.year, 1, 1) + 1) % 7) /
+                   7 +
+               1;
     return values[part];
 }
 
 static int64_t part_ticks(int part)
 {
-    static const int64_t units[] = {[P_DAYOFYEAR] = TICKS_PER_DAY, [P_DAY] = TICKS_PER_DAY,
-                                    [P_WEEK] = 7 * TICKS_PER_DAY, [P_WEEKDAY] = TICKS_PER_DAY,
+    static const int64_t units[] = {[P_DAYOFYEAR] = TICKS_PER_DAY,
+                                    [P_DAY] = TICKS_PER_DAY,
+                                    [P_WEEK] = 7 * TICKS_PER_DAY,
+                                    [P_WEEKDAY] = TICKS_PER_DAY,
                                     [P_HOUR] = 3600 * TICKS_PER_SECOND,
                                     [P_MINUTE] = 60 * TICKS_PER_SECOND,
-                                    [P_SECOND] = TICKS_PER_SECOND, [P_MS] = 10000, [P_US] = 10,
-                                    [P_NS] = 1, [P_TZ] = 1};
+                                    [P_SECOND] = TICKS_PER_SECOND,
+                                    [P_MS] = 10000,
+                                    [P_US] = 10,
+                                    [P_NS] = 1,
+                                    [P_TZ] = 1};
     return units[part];
 }
 
@@ -322,7 +361,10 @@ int sim_dateadd(int part, int64_t n, const struct value *v, struct value *out)
         out->i = v->i + by;
     } else {
         struct civil c = sim_civil(v->i);
-        int64_t months = c.year * INT64_C(12) + c.month - 1 + n * (part == P_YEAR ? 12 : part == P_QUARTER ? 3 : 1);
+        int64_t months = c.year * INT64_C(12) + c.month - 1 +
+                         n * (part == P_YEAR      ? 12
+                              : part == P_QUARTER ? 3
+                                                  : 1);
         if (months < 12 || months >= 120000)
             return 517;
         c.year = (int)(months / 12);

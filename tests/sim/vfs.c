@@ -131,7 +131,8 @@ const char *sim_os_error(const struct sim *sim, int number)
     if (number == 31)
         return "31(A device attached to the system is not functioning.)";
     if (number == 32)
-        return "32(The process cannot access the file because it is being used by another process.)";
+        return "32(The process cannot access the file because it is being used by another "
+               "process.)";
     if (number == 87)
         return "87(The parameter is incorrect.)";
     if (number == 112)

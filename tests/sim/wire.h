@@ -42,8 +42,8 @@ void wire_identity_free(struct tls_identity *identity);
 int wire_receive(struct wire *wire, struct bytes *body, uint8_t *type);
 /* Adds to the reply; whole packets go out at once. */
 void wire_put(struct wire *wire, const void *data, size_t len);
-void wire_flush(struct wire *wire);  /* what is there as a packet, more to come */
-void wire_finish(struct wire *wire); /* and the end of the message */
+void wire_flush(struct wire *wire);     /* what is there as a packet, more to come */
+void wire_finish(struct wire *wire);    /* and the end of the message */
 bool wire_has_input(struct wire *wire); /* decrypted and not yet read */
 /* Handshake; strict means that TLS comes before any TDS. -1 on failure. */
 int wire_tls_start(struct wire *wire, const struct tls_identity *identity, bool strict);

@@ -3,16 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const wait_names[SIM_WAITS + 1] = {
-    "BACKUPIO", "BACKUPBUFFER", "BACKUPTHREAD", "ASYNC_IO_COMPLETION", "PREEMPTIVE_OS_WRITEFILE",
-    "PREEMPTIVE_OS_WRITEFILEGATHER", "PREEMPTIVE_OS_FLUSHFILEBUFFERS", "SOS_SCHEDULER_YIELD",
-    "WRITE_COMPLETION", "FCB_REPLICA_WRITE", "FCB_REPLICA_READ", "REPLICA_WRITE",
-    "PAGEIOLATCH_SH", "PAGEIOLATCH_EX", "WRITELOG", "IO_COMPLETION", "CXPACKET", "LCK_M_X",
-    "WAITFOR", "NETWORK_IO", "SLEEP_TASK", "LAZYWRITER_SLEEP", "DIRTY_PAGE_POLL",
-    "CHECKPOINT_QUEUE", "XE_TIMER_EVENT", "XE_DISPATCHER_WAIT", "LOGMGR_QUEUE",
-    "REQUEST_FOR_DEADLOCK_SEARCH", "SQLTRACE_INCREMENTAL_FLUSH_SLEEP", "BROKER_TASK_STOP",
-    "HADR_FILESTREAM_IOMGR_IOCOMPLETION", "SP_SERVER_DIAGNOSTICS_SLEEP", "QDS_ASYNC_QUEUE",
-    "SOS_WORK_DISPATCHER"};
+static const char *const wait_names[SIM_WAITS + 1] = {"BACKUPIO",
+                                                      "BACKUPBUFFER",
+                                                      "BACKUPTHREAD",
+                                                      "ASYNC_IO_COMPLETION",
+                                                      "PREEMPTIVE_OS_WRITEFILE",
+                                                      "PREEMPTIVE_OS_WRITEFILEGATHER",
+                                                      "PREEMPTIVE_OS_FLUSHFILEBUFFERS",
+                                                      "SOS_SCHEDULER_YIELD",
+                                                      "WRITE_COMPLETION",
+                                                      "FCB_REPLICA_WRITE",
+                                                      "FCB_REPLICA_READ",
+                                                      "REPLICA_WRITE",
+                                                      "PAGEIOLATCH_SH",
+                                                      "PAGEIOLATCH_EX",
+                                                      "WRITELOG",
+                                                      "IO_COMPLETION",
+                                                      "CXPACKET",
+                                                      "LCK_M_X",
+                                                      "WAITFOR",
+                                                      "NETWORK_IO",
+                                                      "SLEEP_TASK",
+                                                      "LAZYWRITER_SLEEP",
+                                                      "DIRTY_PAGE_POLL",
+                                                      "CHECKPOINT_QUEUE",
+                                                      "XE_TIMER_EVENT",
+                                                      "XE_DISPATCHER_WAIT",
+                                                      "LOGMGR_QUEUE",
+                                                      "REQUEST_FOR_DEADLOCK_SEARCH",
+                                                      "SQLTRACE_INCREMENTAL_FLUSH_SLEEP",
+                                                      "BROKER_TASK_STOP",
+                                                      "HADR_FILESTREAM_IOMGR_IOCOMPLETION",
+                                                      "SP_SERVER_DIAGNOSTICS_SLEEP",
+                                                      "QDS_ASYNC_QUEUE",
+                                                      "SOS_WORK_DISPATCHER"};
 
 int64_t sim_now_us_locked(const struct sim *sim)
 {
@@ -100,8 +124,11 @@ struct sim_dbfile *sim_db_add_file_locked(struct sim_db *db, const char *name, c
 {
     db->files = sim_realloc(db->files, (size_t)(db->file_count + 1) * sizeof(*db->files));
     struct sim_dbfile *f = &db->files[db->file_count];
-    *f = (struct sim_dbfile){.id = ++db->file_count, .type = type, .pages = pages,
-                             .used_pages = used_pages, .name = sim_dup(name),
+    *f = (struct sim_dbfile){.id = ++db->file_count,
+                             .type = type,
+                             .pages = pages,
+                             .used_pages = used_pages,
+                             .name = sim_dup(name),
                              .path = sim_dup(path)};
     memcpy(f->guid, db->guid, 16);
     f->guid[15] = (uint8_t)(f->guid[15] ^ f->id);
@@ -170,8 +197,8 @@ static void login_free(struct sim_login *l)
 
 void sim_world_free(struct sim *sim)
 {
-    char **texts[] = {&sim->edition, &sim->server_name, &sim->host_name, &sim->collation,
-                      &sim->language, &sim->certificate_file, &sim->key_file, &sim->backup_dir,
+    char **texts[] = {&sim->edition,  &sim->server_name,      &sim->host_name, &sim->collation,
+                      &sim->language, &sim->certificate_file, &sim->key_file,  &sim->backup_dir,
                       &sim->data_dir, &sim->foreign_database};
 
     for (int i = 0; i < sim->db_count; i++)

@@ -71,9 +71,9 @@ struct sim_table {
 struct sim_db {
     int id;
     char *name, *collation;
-    char recovery;      /* 'F', 'B', 'S' */
-    char *state;        /* ONLINE, OFFLINE, … */
-    char *user_access;  /* MULTI_USER … */
+    char recovery;     /* 'F', 'B', 'S' */
+    char *state;       /* ONLINE, OFFLINE, … */
+    char *user_access; /* MULTI_USER … */
     bool read_only, encrypted, system, standby;
     int source_id;      /* of a snapshot, else 0 */
     char *replica_role; /* NULL, PRIMARY, SECONDARY */
@@ -135,17 +135,18 @@ struct sim_flag {
 };
 
 struct sim_surface {
-    double read_mib_s;        /* the plateau with NUL and 1 MiB transfers */
-    double floor;             /* of the plateau that the default buffers reach */
-    double knee;              /* buffers over which the rest falls to 1/e */
-    double start;             /* buffers that count as the floor */
-    double transfer_penalty;  /* of small transfers */
-    double block_gain;        /* of the largest block size, disk only */
-    double stripe_gain;       /* of many stripes */
-    double compress_mib_s;    /* one core */
-    double checksum_cost;     /* fraction of the rate */
+    double read_mib_s;       /* the plateau with NUL and 1 MiB transfers */
+    double floor;            /* of the plateau that the default buffers reach */
+    double knee;             /* buffers over which the rest falls to 1/e */
+    double start;            /* buffers that count as the floor */
+    double transfer_penalty; /* of small transfers */
+    double block_gain;       /* of the largest block size, disk only */
+    double stripe_gain;      /* of many stripes */
+    double compress_mib_s;   /* one core */
+    double checksum_cost;    /* fraction of the rate */
     double cpu_ms_per_mib;
-    double buffer_cpu;        /* more CPU per 100 buffers, fraction */
+    double row_us;     /* of changing one row without snapshots */
+    double buffer_cpu; /* more CPU per 100 buffers, fraction */
 };
 
 enum sim_fault_kind {
@@ -220,8 +221,8 @@ struct sim {
     int startup_flags[32], startup_flag_count;
     int flags[64], flag_count; /* global trace flags */
     struct sim_wait waits[SIM_WAITS];
-    int64_t start_us;       /* the simulated clock's */
-    int64_t skipped_us;     /* what the simulated clock is ahead */
+    int64_t start_us;   /* the simulated clock's */
+    int64_t skipped_us; /* what the simulated clock is ahead */
     int64_t cpu_kernel_ms, cpu_user_ms;
     uint64_t random, noise_random;
     int trials;
@@ -245,7 +246,7 @@ struct sim {
 };
 
 /* world.c */
-int64_t sim_now_us(struct sim *sim);            /* simulated UTC since 1970 */
+int64_t sim_now_us(struct sim *sim); /* simulated UTC since 1970 */
 int64_t sim_now_us_locked(const struct sim *sim);
 int64_t sim_ticks_utc(int64_t us);
 int64_t sim_ticks_local(const struct sim *sim, int64_t us);
@@ -289,10 +290,11 @@ int sim_scenario_load(struct sim *sim, const char *json, char *error, size_t err
 int sim_fault_apply(struct sim *sim, const char *json, char *error, size_t error_size);
 /* The first fault of the kind that hits now, counted down; false if none. Copies to *out, whose
  * text is put into the arena. */
-bool sim_fault_hit(struct sim *sim, enum sim_fault_kind kind, const char *text,
-                   struct arena *arena, struct sim_fault *out);
+bool sim_fault_hit(struct sim *sim, enum sim_fault_kind kind, const char *text, struct arena *arena,
+                   struct sim_fault *out);
 bool sim_fault_is_set(struct sim *sim, enum sim_fault_kind kind, const char *name);
 void sim_faults_free_locked(struct sim *sim);
 void sim_release_locked(struct sim *sim);
 int sim_listen_again(struct sim *sim);
 void sim_listen_stop_locked(struct sim *sim);
+void sim_drop_all_locked(struct sim *sim); /* every connection */
