@@ -53,7 +53,8 @@ struct run {
     struct job_current current; /* but for its percent */
     /* only the worker sets it, so that the worker may read it without the lock */
     struct mssql *session;
-    bool undisturbed; /* what is sent now cleans up: a stop does not cancel it */
+    struct mssql *second; /* of another login, for as long as its workload runs; or NULL */
+    bool undisturbed;     /* what is sent now cleans up: a stop does not cancel it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on
@@ -85,6 +86,12 @@ bool run_rest(struct run *run, int64_t ms);
 /* Logs in (closing a dead session first), sets the session's options. */
 MUST_CHECK int run_connect(struct run *run, struct err *err);
 void run_disconnect(struct run *run);
+
+/* Opens run->second, a session of another login (password: a reference). A stop cancels what runs
+ * there too. run_close_second ends it, and accepts that there is none. */
+MUST_CHECK int run_open_second(struct run *run, const char *login, const cJSON *password,
+                               struct err *err);
+void run_close_second(struct run *run);
 
 /* The session, for the worker. */
 struct mssql *run_session(struct run *run);
