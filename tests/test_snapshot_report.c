@@ -145,9 +145,10 @@ static void tells_seed_three_with_its_baseline_of_1_8_seconds(void **state)
     assert_float_equal(figure(row_of(made, "overhead", 3), "added_by_last_s"), 0.5, 0.01);
     assert_true(figure(two, "added_by_last_s") < figure(one, "added_by_last_s"));
 
-    assert_string_equal(text_of(row_of(made, "snapshot_cost", 0), "words"),
-                        "the first snapshot adds 2.7 s, number 2 adds 1.8 s; without any it takes "
-                        "1.8 s");
+    assert_string_equal(
+        text_of(row_of(made, "snapshot_cost", 0), "words"),
+        "the first snapshot adds 2.7 s, the second one adds 1.8 s; without any it takes "
+        "1.8 s");
     assert_int_equal(made->outcome.state, JOB_SUCCEEDED);
     assert_non_null(
         strstr(made->outcome.summary, "2 snapshots at 15K: 3.50x the time without (95 % "));
@@ -252,7 +253,7 @@ static void shows_an_arm_that_failed_without_figures(void **state)
     assert_true(cJSON_IsNull(json_member(row, "added_by_last_s")));
     assert_string_equal(text_of(row, "verdict"), "inconclusive");
     assert_non_null(strstr(text_of(row_of(made, "snapshot_cost", 1), "words"),
-                           "number 2 adds what is not known"));
+                           "the second one adds what is not known"));
     char *text = report_markdown(made->report);
     assert_non_null(strstr(text, "5128"));
     free(text);

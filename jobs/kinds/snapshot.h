@@ -79,7 +79,8 @@ MUST_CHECK int snapshot_check_space(struct run *run, const struct snapshot_param
 MUST_CHECK int snapshot_check_plan(struct run *run, const struct snapshot_parameters *parameters,
                                    struct err *err);
 
-/* Before the first trial of a try: what a reader of the report must know. */
+/* Before the first trial of a try: what a reader of the report must know. Looks at the log once
+ * more. */
 MUST_CHECK int snapshot_warn(struct run *run, const struct snapshot_parameters *parameters,
                              struct err *err);
 

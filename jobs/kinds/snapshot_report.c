@@ -138,7 +138,7 @@ static cJSON *overhead_json(const struct overhead *row)
     return tree;
 }
 
-/* "the first snapshot", "2 snapshots at once: each", "the next one", … */
+/* "the first snapshot adds", "each of 2 snapshots adds", "the second one adds", … */
 static void add_subject(struct buf *text, const struct overhead *row, const struct overhead *before)
 {
     int added = row->snapshots - (before ? before->snapshots : 0);
@@ -146,6 +146,8 @@ static void add_subject(struct buf *text, const struct overhead *row, const stru
         buf_add(text, "the first snapshot adds ");
     else if (!before)
         buf_format(text, "each of %d snapshots adds ", added);
+    else if (added == 1 && row->snapshots == 2)
+        buf_add(text, "the second one adds ");
     else if (added == 1)
         buf_format(text, "number %d adds ", row->snapshots);
     else

@@ -351,6 +351,8 @@ static void warn_of_workload(struct run *run, const struct snapshot_parameters *
 
 int snapshot_warn(struct run *run, const struct snapshot_parameters *parameters, struct err *err)
 {
+    if (check_log(run, parameters, err) < 0) /* the recovery model may be another one by now */
+        return -1;
     warn_of_workload(run, parameters);
     run_warn(run,
              "While a snapshot exists %s cannot be restored, dropped or detached; during this job "
