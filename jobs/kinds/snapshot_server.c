@@ -383,19 +383,20 @@ int snapshot_try_locations(struct run *run, const struct snapshot_parameters *pa
                            struct err *err)
 {
     struct snapshot_files files;
-    int number = 1;
+    int number = 0;
     int rc = snapshot_files_read(run, parameters->database, &files, err);
     if (rc < 0)
         return -1;
     const cJSON *location;
     cJSON_ArrayForEach(location, parameters->locations)
     {
+        number++;
         struct snapshot_order order = {.database = parameters->database,
                                        .files = &files,
                                        .folder = member_text(location, "path"),
                                        .job = run->row.id,
                                        .seq = "0",
-                                       .number = number++};
+                                       .number = number};
         if (rc == 0)
             rc = try_location(run, &order, err);
     }
