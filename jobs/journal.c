@@ -1,7 +1,10 @@
 #include "jobs/journal.h"
 #include "jobs/files.h"
 #include "jobs/flags.h"
+#include "jobs/measure/own_name.h"
+#include "jobs/snapshots.h"
 #include "jobs/state.h"
+#include "jobs/tables.h"
 #include "server/clock.h"
 #include "server/ids.h"
 #include "server/mem.h"
@@ -22,6 +25,8 @@ static const struct {
 } actions[] = {
     {JOURNAL_FILE, undo_file},
     {FLAGS_ACTION, flags_undo, .lasts = true},
+    {JOURNAL_SNAPSHOT, snapshot_undo},
+    {JOURNAL_TABLE, table_undo},
 };
 
 struct write_work {
@@ -252,16 +257,15 @@ int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left, s
     return 0;
 }
 
-/* The number between the last two underscores of sweetspot_<job>_<seq>_<stripe>.bak. */
-static int64_t seq_of(const char *path)
+/* The number behind the job's id in sweetspot_<job>_<seq>…, which the last component is. */
+static int64_t seq_of(const char *object)
 {
-    const char *last = strrchr(path, '_');
-    if (!last)
+    const char *name = object;
+    for (const char *at = strstr(name, OWN_NAME_PREFIX); at; at = strstr(at + 1, OWN_NAME_PREFIX))
+        name = at + strlen(OWN_NAME_PREFIX);
+    if (name == object || strlen(name) < IDS_TEXT_SIZE || name[IDS_TEXT_SIZE - 1] != '_')
         return 0;
-    const char *at = last;
-    while (at > path && at[-1] >= '0' && at[-1] <= '9')
-        at--;
-    return at > path && at[-1] == '_' ? strtoll(at, NULL, 10) : 0;
+    return strtoll(name + IDS_TEXT_SIZE, NULL, 10);
 }
 
 int journal_last_seq(struct run *run, int64_t *out_seq, struct err *err)

@@ -8,6 +8,7 @@ static const struct job_kind *const kinds[] = {
     &kind_backup_sweep,
     &kind_backup_throughput,
     &kind_trace_flag,
+    &kind_snapshot_overhead,
 };
 
 const struct job_kind *kind_by_name(const char *name)

@@ -72,6 +72,7 @@ void run_free(struct run *run)
 {
     if (!run)
         return;
+    run_close_second(run);
     run_disconnect(run);
     wait_fini(&run->stopped);
     lock_fini(&run->lock);
@@ -95,6 +96,8 @@ void run_stop(struct run *run, enum run_stop why)
     lock_take(&run->lock);
     if (run->session && !run->undisturbed)
         mssql_cancel(run->session);
+    if (run->second && !run->undisturbed)
+        mssql_cancel(run->second);
     wait_wake_all(&run->stopped);
     lock_drop(&run->lock);
 }
@@ -199,11 +202,13 @@ static void set_options(struct mssql *session)
     }
 }
 
-int run_open_session(struct run *run, struct mssql **out_session, struct err *err)
+/* Logs in at the instance. */
+static int open_session(struct run *run, const char *login, const cJSON *reference,
+                        struct mssql **out_session, struct err *err)
 {
     const struct instance *instance = &run->instance;
     char *password = NULL;
-    if (secrets_resolve(run->parts->secrets, instance->password, &password, err) < 0)
+    if (secrets_resolve(run->parts->secrets, reference, &password, err) < 0)
         return err_wrap(err, "the instance's password");
     char app_name[64];
     memcpy(app_name, "sweetspot ", sizeof "sweetspot ");
@@ -213,7 +218,7 @@ int run_open_session(struct run *run, struct mssql **out_session, struct err *er
         driver = mssql_default_driver();
     struct mssql_target target = {.host = instance->host,
                                   .port = (int)instance->port,
-                                  .login = instance->login,
+                                  .login = login,
                                   .password = password,
                                   .encryption = instance->encryption,
                                   .ca_file = instance->ca_file,
@@ -225,16 +230,46 @@ int run_open_session(struct run *run, struct mssql **out_session, struct err *er
     return rc;
 }
 
+int run_open_session(struct run *run, struct mssql **out_session, struct err *err)
+{
+    return open_session(run, run->instance.login, run->instance.password, out_session, err);
+}
+
 int run_connect(struct run *run, struct err *err)
 {
+    struct mssql *session = NULL;
     if (run_session(run) && !mssql_is_dead(run_session(run)))
         return 0;
     run_disconnect(run);
-    struct mssql *session = NULL;
     if (run_open_session(run, &session, err) < 0)
         return -1;
     set_session(run, session);
     run->connected = true;
+    set_options(session);
+    return 0;
+}
+
+static void set_second(struct run *run, struct mssql *session)
+{
+    lock_take(&run->lock);
+    struct mssql *old = run->second;
+    run->second = session;
+    lock_drop(&run->lock);
+    mssql_close(old);
+}
+
+void run_close_second(struct run *run)
+{
+    set_second(run, NULL);
+}
+
+int run_open_second(struct run *run, const char *login, const cJSON *password, struct err *err)
+{
+    struct mssql *session = NULL;
+    run_close_second(run);
+    if (open_session(run, login, password, &session, err) < 0)
+        return -1;
+    set_second(run, session);
     set_options(session);
     return 0;
 }

@@ -53,7 +53,8 @@ struct run {
     struct job_current current; /* but for its percent */
     /* only the worker sets it, so that the worker may read it without the lock */
     struct mssql *session;
-    bool undisturbed; /* what is sent now cleans up: a stop does not cancel it */
+    struct mssql *second; /* of another login, for as long as its workload runs; or NULL */
+    bool undisturbed;     /* what is sent now cleans up: a stop does not cancel it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on
@@ -89,6 +90,11 @@ void run_disconnect(struct run *run);
 /* One more session of the same login, for looking on while the run's own is busy. No stop cancels
  * it; the caller closes it. */
 MUST_CHECK int run_open_session(struct run *run, struct mssql **out_session, struct err *err);
+/* Opens run->second, a session of another login (password: a reference). A stop cancels what runs
+ * there too. run_close_second ends it, and accepts that there is none. */
+MUST_CHECK int run_open_second(struct run *run, const char *login, const cJSON *password,
+                               struct err *err);
+void run_close_second(struct run *run);
 
 /* The session, for the worker. */
 struct mssql *run_session(struct run *run);

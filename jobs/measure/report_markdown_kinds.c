@@ -116,6 +116,22 @@ static void overhead_section(struct buf *out, const cJSON *rows)
     buf_add(out, "\n");
 }
 
+/* What the first and the next snapshot cost, in words. */
+static void snapshot_cost_section(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    buf_add(out, "## Cost of each snapshot\n\n");
+    cJSON_ArrayForEach(row, rows)
+    {
+        buf_add(out, "- **");
+        markdown_add_text(out, markdown_text(row, "location"));
+        buf_add(out, "**: ");
+        markdown_add_text(out, markdown_text(row, "words"));
+        buf_add(out, ".\n");
+    }
+    buf_add(out, "\n");
+}
+
 /* --- bottleneck: backup_throughput ---------------------------------------------------------- */
 
 static void add_bottleneck(struct buf *out, const cJSON *target)
@@ -339,6 +355,7 @@ static const struct {
     void (*section)(struct buf *, const cJSON *);
 } parts[] = {
     {"overhead", overhead_verdict, overhead_section},
+    {"snapshot_cost", NULL, snapshot_cost_section},
     {"bottleneck", bottleneck_verdict, bottleneck_section},
     {"history", history_verdict, history_section},
     {"confirmation", NULL, confirmation_section},

@@ -176,7 +176,7 @@ static void warn_of_pages(cJSON *report, const struct bundle *bundle)
             continue;
         double here = median_of(bundle, a, true);
         double there = median_of(bundle, (size_t)against, true);
-        if (fabs(here - there) > PAGES_SHARE * there)
+        if (there > 0 && fabs(here - there) > PAGES_SHARE * there)
             report_warn(report, "%s read %.0f pages, %s %.0f: they did not do the same work.",
                         bundle->arms[a].label, here, bundle->arms[against].label, there);
     }
@@ -185,9 +185,17 @@ static void warn_of_pages(cJSON *report, const struct bundle *bundle)
 static void warn_of_short_runs(cJSON *report, const struct bundle *bundle)
 {
     double shortest = INFINITY;
-    for (size_t a = 0; a < bundle->arm_count; a++)
+    bool workload = false; /* no pages are counted */
+    for (size_t a = 0; a < bundle->arm_count; a++) {
         shortest = fmin(shortest, median_of(bundle, a, false)); /* NaN is passed over */
-    if (shortest < SHORT_S)
+        workload |= median_of(bundle, a, true) < 0;
+    }
+    if (shortest < SHORT_S && workload)
+        report_warn(report,
+                    "The shortest runs took %.3g s: the network and starting a statement weigh on "
+                    "such figures. Let the workload do more.",
+                    shortest);
+    else if (shortest < SHORT_S)
         report_warn(report,
                     "The shortest runs took %.3g s: starting a backup and a clock of whole "
                     "milliseconds weigh on such figures. Measure a larger database.",

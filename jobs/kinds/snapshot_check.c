@@ -1,0 +1,203 @@
+#include "jobs/kinds/snapshot.h"
+#include "jobs/measure/tsql_text.h"
+#include "jobs/member.h"
+#include "server/limits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SQL_CHARS 65536
+/* "/sweetspot_<uuid>_<seq>_<n>_<file id>.ss", seq and file id of five digits each */
+#define FILE_NAME_CHARS 66
+
+#define AT(member) offsetof(struct snapshot_parameters, member)
+
+/* clang-format off */
+static const struct json_field select_into_fields[] = {
+    {"source", JSON_TEXT, AT(source), .required = true, .min = 3, .max = 2 * LIMIT_SQL_NAME_UTF16 + 8, .help = "schema and table that rows are copied from: \"Sales.Big\""},
+    {"rows",   JSON_INT,  AT(rows),   .required = true, .min = 1, .max = 1e10, .help = "how many rows one run copies"},
+};
+static const struct json_field workload_fields[] = {
+    {"select_into", JSON_OBJECT, AT(select_into), .fields = select_into_fields, .field_count = JSON_COUNT(select_into_fields), .help = "SELECT TOP (rows) * INTO a table of ours"},
+    {"sql",         JSON_TEXT,   AT(sql),      .min = 1, .max = SQL_CHARS, .help = "T-SQL of your own instead; needs allow.custom_sql"},
+    {"setup",       JSON_TEXT,   AT(setup),    .min = 1, .max = SQL_CHARS, .nullable = true, .help = "T-SQL before each run, outside of its clock"},
+    {"teardown",    JSON_TEXT,   AT(teardown), .min = 1, .max = SQL_CHARS, .nullable = true, .help = "T-SQL after each run, outside of its clock"},
+};
+const struct json_field snapshot_fields[SNAPSHOT_FIELD_COUNT] = {
+    {"database",           JSON_TEXT,   AT(database),  .required = true, .min = 1, .max = LIMIT_SQL_NAME_UTF16, .help = "the database that snapshots are made of"},
+    {"snapshots",          JSON_ARRAY,  AT(snapshots), .min = 1, .max = SNAPSHOT_MOST + 1, .help = "how many at once: [0, 1, 2]; 0 is always measured"},
+    {"locations",          JSON_ARRAY,  AT(locations), .required = true, .min = 1, .max = SNAPSHOT_PLACES, .help = "where their files go: [{\"name\", \"path\"}]"},
+    {"workload",           JSON_OBJECT, AT(workload),  .required = true, .fields = workload_fields, .field_count = JSON_COUNT(workload_fields), .help = "what is timed: select_into, or T-SQL of your own"},
+    {"confirm_log_growth", JSON_BOOL,   AT(confirm_log_growth), .help = "SELECT INTO may be fully logged (FULL recovery)"},
+};
+#undef AT
+
+struct location {
+    const char *name;
+    const char *path;
+};
+static const struct json_field location_fields[] = {
+    {"name", JSON_TEXT, offsetof(struct location, name), .required = true, .min = 1, .max = LIMIT_NAME_CHARS, .help = "for people"},
+    {"path", JSON_TEXT, offsetof(struct location, path), .required = true, .min = 1, .max = LIMIT_PATH_UTF16, .help = "a folder as the server sees it"},
+};
+/* clang-format on */
+
+void snapshot_read(const cJSON *parameters, struct snapshot_parameters *out,
+                   struct json_faults *faults)
+{
+    struct json_faults ignored = {0};
+    *out = (struct snapshot_parameters){0};
+    json_read(parameters, snapshot_fields, SNAPSHOT_FIELD_COUNT, "/parameters", out,
+              faults ? faults : &ignored);
+    json_faults_fini(&ignored);
+}
+
+static void check_database(const char *database, struct json_faults *faults)
+{
+    static const char *const system[] = {"master", "model", "msdb", "tempdb"};
+    struct buf name = {0};
+    if (!tsql_add_name(&name, database))
+        json_fault_add(faults, "/parameters/database",
+                       "must be a name of at most %d UTF-16 units without control characters",
+                       LIMIT_SQL_NAME_UTF16);
+    for (size_t i = 0; i < JSON_COUNT(system); i++)
+        if (strcasecmp(database, system[i]) == 0)
+            json_fault_add(faults, "/parameters/database",
+                           "is a system database; no snapshots are made of those");
+    buf_fini(&name);
+}
+
+static void check_counts(const cJSON *snapshots, struct json_faults *faults)
+{
+    bool seen[SNAPSHOT_MOST + 1] = {false};
+    bool any = false;
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, snapshots)
+    {
+        const char *at = json_pointer_index("/parameters/snapshots", index++);
+        double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+        bool legal = value >= 0 && value <= SNAPSHOT_MOST && value == (double)(int)value;
+        if (!legal)
+            json_fault_add(faults, at, "must be a number of snapshots, 0 to %d", SNAPSHOT_MOST);
+        else if (seen[(int)value])
+            json_fault_add(faults, at, "stands in the list twice");
+        if (legal)
+            seen[(int)value] = true;
+        any |= legal && value > 0;
+    }
+    if (snapshots && !any)
+        json_fault_add(faults, "/parameters/snapshots",
+                       "needs a number above 0: else there is nothing to compare");
+}
+
+static void check_path(const char *path, const struct instance *instance, const char *at,
+                       struct json_faults *faults)
+{
+    const char *folders[100];
+    size_t count = 0;
+    size_t utf16 = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, instance->paths)
+    {
+        if (cJSON_IsString(item) && count < JSON_COUNT(folders))
+            folders[count++] = item->valuestring;
+    }
+    if (strcmp(path, TSQL_NUL) == 0)
+        json_fault_add(faults, at, "must be a folder: a snapshot keeps pages");
+    else if (!tsql_path_is_allowed(path, folders, count))
+        json_fault_add(faults, at,
+                       "is not below the instance's allow.paths; add it there to allow it");
+    else if (!tsql_text_is_clean(path, &utf16) || utf16 + FILE_NAME_CHARS > LIMIT_PATH_UTF16)
+        json_fault_add(faults, at, "is too long: a file's name of %d characters follows",
+                       FILE_NAME_CHARS);
+}
+
+static void check_locations(const cJSON *locations, const struct instance *instance,
+                            struct json_faults *faults)
+{
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, locations)
+    {
+        struct location location = {0};
+        char at[64];
+        (void)snprintf(at, sizeof at, "/parameters/locations/%zu", index++);
+        json_read(item, location_fields, JSON_COUNT(location_fields), at, &location, faults);
+        if (location.path)
+            check_path(location.path, instance, json_pointer(at, "path"), faults);
+        const cJSON *other;
+        cJSON_ArrayForEach(other, locations)
+        {
+            if (other == item)
+                break;
+            if (cJSON_Compare(json_member(other, "name"), json_member(item, "name"), true))
+                json_fault_add(faults, json_pointer(at, "name"),
+                               "is another location's name already");
+        }
+    }
+}
+
+static void check_custom(const struct instance *instance, struct json_faults *faults)
+{
+    if (!instance->custom_sql)
+        json_fault_add(faults, "/parameters/workload/sql",
+                       "T-SQL of your own needs allow.custom_sql on the instance");
+    else if (!instance->custom_login || !instance->custom_password)
+        json_fault_add(faults, "/parameters/workload/sql",
+                       "T-SQL of your own runs under custom_login and custom_password, which the "
+                       "instance does not have");
+}
+
+static void check_workload(const struct snapshot_parameters *parameters,
+                           const struct instance *instance, struct json_faults *faults)
+{
+    char *schema = NULL;
+    char *table = NULL;
+    if (!parameters->select_into == !parameters->sql)
+        json_fault_add(faults, "/parameters/workload",
+                       "must be either select_into or sql (with setup and teardown)");
+    if (parameters->select_into && (parameters->setup || parameters->teardown))
+        json_fault_add(faults, "/parameters/workload", "setup and teardown go with sql only");
+    if (parameters->source && !snapshot_source_parts(parameters->source, &schema, &table))
+        json_fault_add(faults, "/parameters/workload/select_into/source",
+                       "must be a schema and a table, \"Sales.Big\"; parts with dots in brackets");
+    if (parameters->sql || parameters->setup || parameters->teardown)
+        check_custom(instance, faults);
+    free(schema);
+    free(table);
+}
+
+static void check_size(const struct snapshot_parameters *parameters,
+                       const struct definition *definition, struct json_faults *faults)
+{
+    int counts[SNAPSHOT_MOST];
+    int64_t arms = 1 + (int64_t)snapshot_counts(parameters, counts) *
+                           cJSON_GetArraySize(parameters->locations);
+    int64_t rounds = definition->design.repetitions + definition->design.warmups;
+    if (arms * rounds > LIMIT_TRIALS)
+        json_fault_add(faults, "/design/repetitions", "makes %" PRId64 " trials; the limit is %d",
+                       arms * rounds, LIMIT_TRIALS);
+    if (definition->order_given && definition->design.order == DESIGN_ABBA && arms != 2)
+        json_fault_add(faults, "/design/order",
+                       "abba compares two arms; these are %" PRId64 " against one baseline",
+                       arms - 1);
+}
+
+void snapshot_check(const struct definition *definition, const struct instance *instance,
+                    struct json_faults *faults)
+{
+    struct snapshot_parameters parameters;
+    size_t before = faults->count;
+    snapshot_read(definition->parameters, &parameters, faults);
+    if (parameters.database)
+        check_database(parameters.database, faults);
+    check_counts(parameters.snapshots, faults);
+    check_locations(parameters.locations, instance, faults);
+    if (parameters.workload)
+        check_workload(&parameters, instance, faults);
+    if (faults->count == before)
+        check_size(&parameters, definition, faults);
+}

@@ -1,0 +1,55 @@
+/* snapshot_overhead: what 0, 1, 2, n database snapshots cost a workload of writes, by where their
+ * files lie (seed 3). Snapshots and tables are made anew for each trial, outside of its clock. */
+#include "jobs/journal.h"
+#include "jobs/kinds/kinds.h"
+#include "jobs/kinds/snapshot.h"
+
+#include <stdlib.h>
+
+/* PREEMPTIVE_OS_WRITEFILE stands in common lists of harmless waits, and is what snapshots cost. */
+const char *const snapshot_waits[] = {"PREEMPTIVE_OS_WRITEFILE", "WRITE_COMPLETION",
+                                      "FCB_REPLICA_WRITE", NULL};
+
+static struct snapshot_parameters parameters_of(const struct run *run)
+{
+    struct snapshot_parameters parameters;
+    snapshot_read(run->definition.parameters, &parameters, NULL);
+    return parameters;
+}
+
+static int plan_snapshots(struct run *run, struct err *err)
+{
+    struct snapshot_parameters parameters = parameters_of(run);
+    if (snapshot_preflight(run, &parameters, err) < 0)
+        return -1;
+    snapshot_add_arms(&parameters, &run->plan);
+    plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
+    return snapshot_check_plan(run, &parameters, err);
+}
+
+static int prepare_snapshots(struct run *run, struct err *err)
+{
+    struct snapshot_parameters parameters = parameters_of(run);
+    run->probe.always = snapshot_waits;
+    if (parameters.sql) /* it runs in a session of its own, whose waits ours does not see */
+        run->probe.absent[PROBE_WAITS] = true;
+    if (snapshot_warn(run, &parameters, err) < 0)
+        return -1;
+    if (run->trial_count > 0)
+        return 0; /* the locations have proved good */
+    return snapshot_try_locations(run, &parameters, err);
+}
+
+const struct job_kind kind_snapshot_overhead = {
+    .name = "snapshot_overhead",
+    .summary = "what database snapshots cost a workload of writes, by number and location",
+    .exclusive = true,
+    .order = DESIGN_RANDOM_BLOCKS,
+    .parameters = snapshot_fields,
+    .parameter_count = SNAPSHOT_FIELD_COUNT,
+    .check = snapshot_check,
+    .plan = plan_snapshots,
+    .prepare = prepare_snapshots,
+    .trial = snapshot_trial,
+    .report = snapshot_report,
+};

@@ -1,0 +1,9 @@
+#pragma once
+/* Names of what we make on a measured server: sweetspot_<job>_<number>… Only what is named so is
+ * ever dropped. Pure. */
+#include <stdbool.h>
+
+#define OWN_NAME_PREFIX "sweetspot_"
+
+/* True for exactly sweetspot_<uuid> and then `numbers` times _<1 to 19 digits>. */
+bool own_name_matches(const char *name, int numbers);
