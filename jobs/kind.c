@@ -6,6 +6,7 @@
 
 static const struct job_kind *const kinds[] = {
     &kind_backup_sweep,
+    &kind_backup_history,
 };
 
 const struct job_kind *kind_by_name(const char *name)

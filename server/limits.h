@@ -25,3 +25,4 @@
 #define LIMIT_SECRET_BYTES (64 << 10) /* a password or a URL; more is the wrong file */
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
 #define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */
+#define LIMIT_CHECK_S 15              /* a person waits for it, and so do proxies */

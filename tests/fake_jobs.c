@@ -240,6 +240,25 @@ int fake_jobs_watchers(struct jobs *jobs)
     return count;
 }
 
+/* --- checking ------------------------------------------------------------------------------ */
+
+struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition,
+                                       jobs_on_check *on_check, void *ctx)
+{
+    (void)jobs;
+    (void)definition;
+    (void)on_check;
+    (void)ctx;
+    return NULL; /* as a service that stops */
+}
+
+cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
+{
+    (void)jobs;
+    (void)checking;
+    return NULL;
+}
+
 /* --- JSON ---------------------------------------------------------------------------------- */
 
 cJSON *job_to_json(const struct job_row *row, const struct job_current *current)

@@ -3,3 +3,4 @@
 #include "jobs/kind.h"
 
 extern const struct job_kind kind_backup_sweep;
+extern const struct job_kind kind_backup_history;
