@@ -93,6 +93,7 @@ static void read_hardware(struct mssql *session, struct server_facts *facts)
         /* 2012 and newer, then 2005 to 2008 R2 */
         "SELECT cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info",
         "SELECT cpu_count, physical_memory_in_bytes / 1048576 FROM sys.dm_os_sys_info",
+        "SELECT cpu_count, -1 FROM sys.dm_os_sys_info", /* the memory is only for show */
     };
     facts->cpu_count = -1;
     facts->memory_mib = -1;
