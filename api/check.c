@@ -80,12 +80,18 @@ static void hold_ended(struct req *req, int rc, const struct err *err)
     }
 }
 
-static cJSON *too_late(void)
+static int64_t limit_ms(const struct req *req)
+{
+    return req->parts->check_ms > 0 ? req->parts->check_ms : LIMIT_CHECK_S * INT64_C(1000);
+}
+
+static cJSON *too_late(const struct req *req)
 {
     cJSON *tree = cJSON_CreateObject();
     cJSON *error = cJSON_CreateObject();
     char text[64];
-    (void)snprintf(text, sizeof text, "the instance did not answer within %d s", LIMIT_CHECK_S);
+    (void)snprintf(text, sizeof text, "the instance did not answer within %g s",
+                   (double)limit_ms(req) / 1000);
     cJSON_AddBoolToObject(tree, "reachable", false);
     cJSON_AddNullToObject(error, "number");
     cJSON_AddStringToObject(error, "message", text);
@@ -107,7 +113,7 @@ static void resumed(struct req *req)
     } else if (http_is_draining(req->http)) {
         problem_answer(req, PROBLEM_STOPPING, "ask again in a moment");
     } else if (was_taken) {
-        check->answer = too_late();
+        check->answer = too_late(req);
         answer_tree(req, check);
     } else {
         problem_answer(req, PROBLEM_UNAVAILABLE, "too many instances are being checked just now");
@@ -128,8 +134,7 @@ static void hold(struct req *req, struct held_check *check)
     req->held_by = check;
     req_hold(req, resumed);
     check->checking = jobs_check_begin(req->parts->jobs, check->row.definition, on_check, check);
-    deadline_set(req->http->deadlines, &check->deadline,
-                 clock_mono_ns() + (int64_t)LIMIT_CHECK_S * 1000000000);
+    deadline_set(req->http->deadlines, &check->deadline, clock_mono_ns() + limit_ms(req) * 1000000);
     if (!check->checking)
         release_once(check);
 }
