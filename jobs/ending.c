@@ -71,7 +71,7 @@ static void merge_chain(cJSON *whole, const cJSON *part)
 
 static void add_chain(struct run *run, cJSON *report)
 {
-    if (run->plan.database_count == 0)
+    if (run->gathered)
         return; /* nothing was backed up: there is nothing to say */
     bool can_ask = run_session(run) && !mssql_is_dead(run_session(run));
     cJSON *chain = cJSON_CreateObject();
