@@ -1,7 +1,5 @@
 /* Speeds from rows of msdb's backupset: what counts, what is left out, and the figures. */
 #include "jobs/measure/history.h"
-#include "server/clock.h"
-#include "server/mem.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -432,69 +430,6 @@ static void dates_are_read_as_the_calendar_has_them(void **state)
     assert_false(history_read_time(NULL, &seconds));
 }
 
-/* --- trend --------------------------------------------------------------------------------- */
-
-/* One backup each `minutes`, whose speed changes by `percent` a month; every fifth is far out. */
-static cJSON *with_trend(int count, int64_t minutes, double percent, bool outliers)
-{
-    struct history *history = history_new(&everything);
-    for (int i = 0; i < count; i++) {
-        char start[CLOCK_TEXT_SIZE];
-        char finish[CLOCK_TEXT_SIZE];
-        int64_t at_ms = INT64_C(1767650400000) + i * minutes * 60000;
-        double months = (double)(i * minutes) / (30.4375 * 1440);
-        struct history_row row = good_row();
-        row.zone = 0;
-        row.start = clock_format(at_ms, start);
-        row.finish = clock_format(at_ms + 100000, finish);
-        row.size = 1e10 * exp(months * log1p(percent / 100)) * (1 + 0.01 * ((i * 7 % 11) - 5) / 5);
-        if (outliers && i % 5 == 2)
-            row.size /= 20;
-        history_add(history, &row);
-    }
-    cJSON *tree = history_finish(history);
-    history_free(history);
-    return tree;
-}
-
-static void the_trend_is_the_change_a_month_whatever_single_backups_do(void **state)
-{
-    (void)state;
-    static const struct {
-        int count;
-        int64_t minutes;
-        double percent;
-    } cases[] = {{40, 1440, -3}, {365, 1440, 2}, {4000, 60, 0.5}, {20, 1440 * 7, 10}};
-    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
-        size_t at = i / 2;
-        cJSON *tree = with_trend(cases[at].count, cases[at].minutes, cases[at].percent, i % 2);
-        const cJSON *trend = json_member(series_of(tree, 0), "trend");
-        double percent = number_of(trend, "percent_per_month");
-        double low = number_of(trend, "low");
-        double high = number_of(trend, "high");
-        if (!(fabs(percent - cases[at].percent) < 0.7) || !(low <= percent && percent <= high) ||
-            !(low <= cases[at].percent && cases[at].percent <= high) ||
-            (i % 2 == 0 && high - low > 4))
-            fail_msg("case %zu: %g (%g to %g)", i, percent, low, high);
-        expect_near(number_of(trend, "level"), 0.95);
-        cJSON_Delete(tree);
-    }
-}
-
-static void too_few_backups_or_too_short_a_time_have_no_trend(void **state)
-{
-    (void)state;
-    static const struct {
-        int count;
-        int64_t minutes;
-    } cases[] = {{9, 1440 * 30}, {1000, 15}, {27, 1440}};
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        cJSON *tree = with_trend(cases[i].count, cases[i].minutes, 5, false);
-        assert_true(cJSON_IsNull(json_member(series_of(tree, 0), "trend")));
-        cJSON_Delete(tree);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,8 +448,6 @@ int main(void)
         cmocka_unit_test(unknown_offsets_and_other_servers_are_no_change),
         cmocka_unit_test(a_row_without_an_offset_takes_the_servers_for_since),
         cmocka_unit_test(dates_are_read_as_the_calendar_has_them),
-        cmocka_unit_test(the_trend_is_the_change_a_month_whatever_single_backups_do),
-        cmocka_unit_test(too_few_backups_or_too_short_a_time_have_no_trend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
