@@ -144,7 +144,7 @@ static double clock_offset(const struct check *check)
     const char *text = rows ? mssql_text(rows, 0, 0) : NULL;
     char *utc = mem_format("%sZ", text ? text : "");
     if (clock_parse(utc, &server_ms))
-        offset = (double)(server_ms - (before_ms + after_ms) / 2) / 1000;
+        offset = ((double)(server_ms - before_ms) + (double)(server_ms - after_ms)) / 2000;
     free(utc);
     mssql_rows_free(rows);
     return offset;

@@ -14,9 +14,10 @@
 
 #define DATABASES_MAX 256 /* names bound to one query */
 #define ENGINE_AZURE_DATABASE 5
-#define COMPRESSION_MAJOR 10 /* 2008: the first with compressed_backup_size */
-#define SHORT_SHARE 0.1      /* of backups within a second, which the rest does not speak for */
-#define WIDE_BAND 0.1        /* of the median */
+#define COMPRESSION_MAJOR 10                  /* 2008: the first with compressed_backup_size */
+#define DATETIME_FIRST_S INT64_C(-6847804800) /* datetime begins with 1753 */
+#define SHORT_SHARE 0.1 /* of backups within a second, which the rest does not speak for */
+#define WIDE_BAND 0.1   /* of the median */
 
 struct history_parameters {
     const cJSON *databases; /* NULL: all */
@@ -31,7 +32,7 @@ struct history_parameters {
 static const struct json_field fields[] = {
     {"databases",         JSON_ARRAY, AT(databases), .nullable = true, .min = 1, .max = DATABASES_MAX, .help = "names; null: all"},
     {"since",             JSON_TEXT,  AT(since),     .nullable = true, .min = 1, .max = 40, .help = "RFC 3339: only backups that began at or after; null: all"},
-    {"types",             JSON_ARRAY, AT(types),     .min = 1, .max = HISTORY_TYPES, .help = "\"full\", \"diff\", \"log\"; all when absent"},
+    {"types",             JSON_ARRAY, AT(types),     .nullable = true, .min = 1, .max = HISTORY_TYPES, .help = "\"full\", \"diff\", \"log\"; all when absent"},
     {"include_copy_only", JSON_BOOL,  AT(copy_only), .help = "COPY_ONLY backups, too"},
 };
 /* clang-format on */
@@ -167,7 +168,7 @@ static void add_databases(struct query *query, const cJSON *databases)
  * day of UTC. */
 static void add_since(struct query *query, int64_t since_s)
 {
-    if (since_s == INT64_MIN)
+    if (since_s == INT64_MIN || since_s - 86400 < DATETIME_FIRST_S)
         return;
     buf_add(&query->sql, " AND (s.backup_start_date IS NULL OR s.backup_start_date >= "
                          "CONVERT(datetime, LEFT(?, 19), 126))");

@@ -102,13 +102,12 @@ static int digits(const char *text, int count)
 
 /* Days from 1970-01-01 in the Gregorian calendar: years from March on, so that the leap day is the
  * last one; 146097 days are 400 years. */
-static int64_t days_of(int year, int month, int day)
+static int64_t days_of(int64_t year, int64_t month, int64_t day)
 {
     int64_t y = month > 2 ? year : year - 1;
     int64_t m = month > 2 ? month - 3 : month + 9;
-    int64_t era = y / 400;
     int64_t of_era = y % 400 * 365 + y % 400 / 4 - y % 400 / 100;
-    return era * 146097 + of_era + (153 * m + 2) / 5 + day - 1 - 719468;
+    return y / 400 * 146097 + of_era + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
 bool history_read_time(const char *text, int64_t *out_s)
@@ -119,7 +118,7 @@ bool history_read_time(const char *text, int64_t *out_s)
         int min, max;
     } parts[] = {{0, 4, 1, 9999}, {5, 2, 1, 12},  {8, 2, 1, 31},
                  {11, 2, 0, 23},  {14, 2, 0, 59}, {17, 2, 0, 59}};
-    int values[6];
+    int64_t values[6];
     if (!text || strlen(text) < 19 || text[4] != '-' || text[7] != '-' ||
         (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':')
         return false;
@@ -202,16 +201,14 @@ static void grow_table(struct history *history)
 static struct history_series *find_series(struct history *history, const char *database,
                                           enum history_type type)
 {
-    struct history_series **slot = slot_of(history, database, type);
-    if (*slot)
-        return *slot;
-    if (history->series_count * 2 >= history->slots) {
+    if (history->series_count * 2 >= history->slots)
         grow_table(history);
-        slot = slot_of(history, database, type);
+    struct history_series **slot = slot_of(history, database, type);
+    if (!*slot) {
+        *slot = mem_alloc(1, sizeof **slot);
+        **slot = (struct history_series){.database = mem_copy(database), .type = type};
+        history->series_count++;
     }
-    *slot = mem_alloc(1, sizeof **slot);
-    **slot = (struct history_series){.database = mem_copy(database), .type = type};
-    history->series_count++;
     return *slot;
 }
 
@@ -389,13 +386,13 @@ static size_t collect(const struct history *history, struct history_series **out
 cJSON *history_finish(struct history *history)
 {
     settle_pending(history);
-    struct history_series **all = mem_alloc(history->series_count, sizeof *all);
+    struct history_series **all = mem_alloc(history->series_count, sizeof(struct history_series *));
     size_t count = collect(history, all);
     size_t listed = count < SERIES_MAX ? count : SERIES_MAX;
     cJSON *tree = cJSON_CreateObject();
     cJSON *list = cJSON_CreateArray();
     if (listed > 0)
-        qsort(all, listed, sizeof *all, by_name);
+        qsort(all, listed, sizeof(struct history_series *), by_name);
     for (size_t i = 0; i < listed; i++)
         (void)cJSON_AddItemToArray(list,
                                    history_series_to_json(all[i], history->filter.confidence));
