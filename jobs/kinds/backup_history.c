@@ -14,10 +14,9 @@
 
 #define DATABASES_MAX 256 /* names bound to one query */
 #define ENGINE_AZURE_DATABASE 5
-#define COMPRESSION_MAJOR 10                  /* 2008: the first with compressed_backup_size */
-#define DATETIME_FIRST_S INT64_C(-6847804800) /* datetime begins with 1753 */
-#define SHORT_SHARE 0.1 /* of backups within a second, which the rest does not speak for */
-#define WIDE_BAND 0.1   /* of the median */
+#define COMPRESSION_MAJOR 10 /* 2008: the first with compressed_backup_size */
+#define SHORT_SHARE 0.1      /* of backups within a second, which the rest does not speak for */
+#define WIDE_BAND 0.1        /* of the median */
 
 struct history_parameters {
     const cJSON *databases; /* NULL: all */
@@ -168,7 +167,7 @@ static void add_databases(struct query *query, const cJSON *databases)
  * day of UTC. */
 static void add_since(struct query *query, int64_t since_s)
 {
-    if (since_s == INT64_MIN || since_s - 86400 < DATETIME_FIRST_S)
+    if (since_s == INT64_MIN)
         return;
     buf_add(&query->sql, " AND (s.backup_start_date IS NULL OR s.backup_start_date >= "
                          "CONVERT(datetime, LEFT(?, 19), 126))");
