@@ -19,6 +19,7 @@ struct http_parts {
     struct jobs *jobs;
     struct secrets *secrets;
     int64_t request_ms; /* within which a whole request must have come; 0: 30 s */
+    int64_t check_ms;   /* within which the check of an instance is answered; 0: LIMIT_CHECK_S */
 };
 
 /* Binds, then serves. ERR_INPUT: listen is no address; ERR_REFUSED: not the loopback, which needs

@@ -15,6 +15,7 @@ const struct route routes[] = {
     {"GET",    "/v1/instances/{name}",            SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_get},
     {"PUT",    "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, instance_put},
     {"DELETE", "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, instance_delete},
+    {"POST",   "/v1/instances/{name}/check",      SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, instance_check},
     {"GET",    "/v1/jobs",                        SCOPE_READ,   BODY_NONE, JSON_ONLY, job_list},
     {"POST",   "/v1/jobs",                        SCOPE_SUBMIT, BODY_JSON, JSON_ONLY, job_post},
     {"GET",    "/v1/jobs/{id}",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, job_get},

@@ -40,7 +40,8 @@ struct bundle ending_bundle(const struct run *run)
                            .arm_count = run->plan.arm_count,
                            .trials = run->trials,
                            .trial_count = run->trial_count,
-                           .parameters = run->definition.parameters};
+                           .parameters = run->definition.parameters,
+                           .gathered = run->gathered};
 }
 
 /* --- report -------------------------------------------------------------------------------- */
@@ -71,6 +72,8 @@ static void merge_chain(cJSON *whole, const cJSON *part)
 
 static void add_chain(struct run *run, cJSON *report)
 {
+    if (run->gathered)
+        return; /* nothing was backed up: there is nothing to say */
     bool can_ask = run_session(run) && !mssql_is_dead(run_session(run));
     cJSON *chain = cJSON_CreateObject();
     for (size_t i = 0; i < run->plan.database_count; i++) {
@@ -96,7 +99,7 @@ static void add_chain(struct run *run, cJSON *report)
 /* NULL when nothing was measured. outcome may be NULL: then nothing is recommended. */
 static cJSON *make_report(struct run *run, struct outcome *outcome)
 {
-    if (run->plan.arm_count == 0)
+    if (run->plan.arm_count == 0 && !run->gathered)
         return NULL;
     struct bundle bundle = ending_bundle(run);
     struct analysis analysis;
@@ -115,8 +118,11 @@ static cJSON *make_report(struct run *run, struct outcome *outcome)
     return report;
 }
 
-static bool any_trial_counts(const struct run *run)
+/* True when there is something to report on. */
+static bool has_data(const struct run *run)
 {
+    if (run->gathered)
+        return true;
     for (size_t i = 0; i < run->trial_count; i++)
         if (trial_counts(&run->trials[i]))
             return true;
@@ -202,6 +208,8 @@ static const char *step_of(const struct run *run)
 {
     if (!run_session_was_open(run))
         return "connect";
+    if (run->definition.kind->gather)
+        return "gather";
     return run->plan.arm_count == 0 || run->trial_count == 0 ? "preflight" : "trial";
 }
 
@@ -275,8 +283,7 @@ static void end_early(struct run *run, enum job_state state, const struct err *e
 {
     set_error(run, err, step_of(run));
     cJSON *left = clean_up(run);
-    cJSON *report =
-        any_trial_counts(run) || cJSON_GetArraySize(left) > 0 ? make_report(run, NULL) : NULL;
+    cJSON *report = has_data(run) || cJSON_GetArraySize(left) > 0 ? make_report(run, NULL) : NULL;
     finish(run, state, report, left, hold);
 }
 
@@ -353,7 +360,7 @@ void ending_settle(struct run *run, int rc, struct err *err)
     enum run_stop why = (enum run_stop)atomic_load(&run->stop);
     if (rc == 0) {
         mem_replace(&run->row.error, NULL);
-        if (any_trial_counts(run))
+        if (has_data(run))
             end_well(run);
         else
             end_without_data(run);

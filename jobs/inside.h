@@ -1,5 +1,6 @@
 #pragma once
 /* What struct jobs is made of; only for files of this folder that implement jobs/jobs.h. */
+#include "jobs/check.h"
 #include "jobs/jobs.h"
 #include "jobs/notify.h"
 #include "jobs/pool.h"
@@ -11,6 +12,7 @@ struct jobs {
     struct pool *pool;
     struct watchers *watchers;
     struct notify *notify;
+    struct check_pool *checks;
     pthread_t clock; /* hands out jobs; deadlines, retries, windows */
     bool clock_started;
     struct lock lock; /* guards the members below */

@@ -115,6 +115,7 @@ int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *er
     jobs->watchers = watchers_new();
     if (store_write(parts->store, scheduler_recover_work, &now, err) < 0 ||
         notify_start(parts, &jobs->notify, err) < 0 ||
+        check_pool_start(&jobs->parts, &jobs->checks, err) < 0 ||
         pool_start(&jobs->parts, (int)parts->config->workers, on_free, jobs, &jobs->pool, err) < 0)
         goto out;
     failed = pthread_create(&jobs->clock, NULL, clock_thread, jobs);
@@ -142,6 +143,7 @@ bool jobs_drain(struct jobs *jobs)
     if (jobs->clock_started)
         (void)pthread_join(jobs->clock, NULL);
     jobs->clock_started = false;
+    check_pool_drain(jobs->checks);
     return pool_drain(jobs->pool);
 }
 
@@ -151,6 +153,7 @@ void jobs_stop(struct jobs *jobs)
         return;
     bool ended = jobs_drain(jobs);
     assert(ended);
+    check_pool_stop(jobs->checks);
     pool_stop(jobs->pool);
     notify_stop(jobs->notify);
     watchers_free(jobs->watchers);
@@ -191,6 +194,17 @@ struct jobs_watch *jobs_watch_add(struct jobs *jobs, const char *id, jobs_on_end
 void jobs_watch_remove(struct jobs *jobs, struct jobs_watch *watch)
 {
     watchers_remove(jobs->watchers, watch);
+}
+
+struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition,
+                                       jobs_on_check *on_check, void *ctx)
+{
+    return check_pool_begin(jobs->checks, definition, on_check, ctx);
+}
+
+cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
+{
+    return check_pool_end(jobs->checks, checking);
 }
 
 int jobs_busy(struct jobs *jobs)

@@ -2,7 +2,8 @@
 /* How a benchmark lives: the face of this folder towards api/ and main. A request never talks to
  * a measured instance and a worker never talks HTTP to its client: they meet in the store.
  * Threads started here: workers ("worker-N"), the clock ("clock": deadlines, retries), the
- * notifier ("notify"). Functions may be called from any thread. */
+ * notifier ("notify"), those that check instances ("check-N"). Functions may be called from any
+ * thread. */
 #include "server/config.h"
 #include "server/egress.h"
 #include "server/json.h"
@@ -91,6 +92,19 @@ struct jobs_watch *jobs_watch_add(struct jobs *jobs, const char *id, jobs_on_end
                                   void *ctx);
 /* After it returns on_end is not and will not be called. Accepts NULL. */
 void jobs_watch_remove(struct jobs *jobs, struct jobs_watch *watch);
+
+/* --- checking an instance ------------------------------------------------------------------ */
+
+/* Called once, from a thread of ours, when a check is done or given up; it must only hand on. */
+typedef void jobs_on_check(void *ctx);
+struct jobs_checking;
+/* Connects to the instance of this stored definition, in a thread of ours; on_check may be called
+ * before this returns. NULL: too many wait, or the service stops; on_check is not called then. */
+struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition,
+                                       jobs_on_check *on_check, void *ctx);
+/* After it returns on_check is not and will not be called. The answer of api.md §2, the caller's;
+ * NULL when there is none yet: the check is given up. Accepts NULL. */
+cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking);
 
 /* --- JSON ---------------------------------------------------------------------------------- */
 

@@ -5,10 +5,8 @@
 #include <string.h>
 
 static const struct job_kind *const kinds[] = {
-    &kind_backup_sweep,
-    &kind_backup_throughput,
-    &kind_trace_flag,
-    &kind_snapshot_overhead,
+    &kind_backup_sweep,      &kind_backup_throughput, &kind_trace_flag,
+    &kind_snapshot_overhead, &kind_backup_history,
 };
 
 const struct job_kind *kind_by_name(const char *name)

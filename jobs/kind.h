@@ -40,6 +40,11 @@ struct job_kind {
     int (*trial)(struct run *run, const struct design_step *step, struct trial *trial,
                  struct err *err);
 
+    /* Instead of `trial`, for a kind that only reads: no arms, no steps, no trials. What it found
+     * goes as JSON into run->gathered, which the bundle shows to `report`. Repeated from the start
+     * when the job is resumed. */
+    int (*gather)(struct run *run, struct err *err);
+
     /* When all steps are done: may append arms and steps (a confirmation) to run->plan and return
      * 1; 0: nothing to add. Asked again after those. Deterministic from the stored trials. */
     int (*extend)(struct run *run, const struct bundle *bundle, const struct analysis *analysis,

@@ -1,6 +1,7 @@
 #include "jobs/run.h"
 #include "jobs/kind.h"
 #include "jobs/member.h"
+#include "jobs/session.h"
 #include "server/clock.h"
 #include "server/mem.h"
 
@@ -78,6 +79,7 @@ void run_free(struct run *run)
     lock_fini(&run->lock);
     trials_free(run->trials, run->trial_count);
     plan_fini(&run->plan);
+    cJSON_Delete(run->gathered);
     free(run->dropped);
     probe_fini(&run->probe);
     buf_fini(&run->warnings);
@@ -187,52 +189,9 @@ void run_disconnect(struct run *run)
     set_session(run, NULL);
 }
 
-/* Options in batches of their own: an error in the first statement would hide the rest. A server
- * without one of them is still measured. As queries, which are given up when a server that let us
- * in falls silent: a clean-up logs in, too, and nothing cancels that. */
-static void set_options(struct mssql *session)
-{
-    static const char *const options[] = {
-        "SET LANGUAGE us_english",
-        "SET IMPLICIT_TRANSACTIONS OFF",
-    };
-    for (size_t i = 0; i < JSON_COUNT(options); i++) {
-        struct err ignored; /* messages are read by number; autocommit is the driver's default */
-        (void)(mssql_query(session, options[i], NULL, 0, NULL, &ignored) < 0);
-    }
-}
-
-/* Logs in at the instance. */
-static int open_session(struct run *run, const char *login, const cJSON *reference,
-                        struct mssql **out_session, struct err *err)
-{
-    const struct instance *instance = &run->instance;
-    char *password = NULL;
-    if (secrets_resolve(run->parts->secrets, reference, &password, err) < 0)
-        return err_wrap(err, "the instance's password");
-    char app_name[64];
-    memcpy(app_name, "sweetspot ", sizeof "sweetspot ");
-    memcpy(app_name + strlen("sweetspot "), run->row.id, strlen(run->row.id) + 1);
-    const char *driver = run->parts->config->odbc_driver;
-    if (!*driver)
-        driver = mssql_default_driver();
-    struct mssql_target target = {.host = instance->host,
-                                  .port = (int)instance->port,
-                                  .login = login,
-                                  .password = password,
-                                  .encryption = instance->encryption,
-                                  .ca_file = instance->ca_file,
-                                  .verify_host = instance->verify_host,
-                                  .app_name = app_name,
-                                  .driver = driver};
-    int rc = mssql_open(&target, out_session, err);
-    secrets_free(password);
-    return rc;
-}
-
 int run_open_session(struct run *run, struct mssql **out_session, struct err *err)
 {
-    return open_session(run, run->instance.login, run->instance.password, out_session, err);
+    return session_open(run->parts, &run->instance, run->row.id, out_session, err);
 }
 
 int run_connect(struct run *run, struct err *err)
@@ -245,7 +204,6 @@ int run_connect(struct run *run, struct err *err)
         return -1;
     set_session(run, session);
     run->connected = true;
-    set_options(session);
     return 0;
 }
 
@@ -267,84 +225,20 @@ int run_open_second(struct run *run, const char *login, const cJSON *password, s
 {
     struct mssql *session = NULL;
     run_close_second(run);
-    if (open_session(run, login, password, &session, err) < 0)
+    if (session_open_as(run->parts, &run->instance, login, password, run->row.id, &session, err) <
+        0)
         return -1;
     set_second(run, session);
-    set_options(session);
     return 0;
-}
-
-/* NULL when the answer cannot be had: optional views and columns may be absent. */
-static struct mssql_rows *ask(struct run *run, const char *sql)
-{
-    struct mssql_rows *rows = NULL;
-    struct err ignored; /* absent on this version or not permitted: unknown */
-    if (mssql_query(run_session(run), sql, NULL, 0, &rows, &ignored) < 0)
-        return NULL;
-    return rows;
-}
-
-static int read_version(struct run *run, struct err *err)
-{
-    struct server_facts *facts = &run->plan.facts;
-    struct mssql_rows *rows = NULL;
-    if (mssql_query(run_session(run),
-                    "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), "
-                    "CONVERT(int, SERVERPROPERTY('EngineEdition')), "
-                    "CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), "
-                    "CONVERT(bigint, SERVERPROPERTY('EditionID')), "
-                    "CONVERT(nvarchar(128), SERVERPROPERTY('MachineName')), "
-                    "CONVERT(nvarchar(4000), @@VERSION)",
-                    NULL, 0, &rows, err) < 0)
-        return err_wrap(err, "read the server's version");
-    facts->version = mem_copy(mssql_text(rows, 0, 0));
-    facts->engine_edition = (int)mssql_int(rows, 0, 1, -1);
-    facts->edition = mem_copy(mssql_text(rows, 0, 2));
-    facts->edition_id = mssql_int(rows, 0, 3, 0);
-    facts->host_name = mem_copy(mssql_text(rows, 0, 4));
-    facts->major = facts->version ? (int)strtol(facts->version, NULL, 10) : -1;
-    const char *banner = mssql_text(rows, 0, 5);
-    facts->simulated = banner && strcasestr(banner, "simulator") != NULL;
-    facts->windows = !banner || !strcasestr(banner, " on linux");
-    mssql_rows_free(rows);
-    return 0;
-}
-
-static void read_hardware(struct run *run)
-{
-    static const char *const queries[] = {
-        /* 2012 and newer, then 2005 to 2008 R2 */
-        "SELECT cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info",
-        "SELECT cpu_count, physical_memory_in_bytes / 1048576 FROM sys.dm_os_sys_info",
-    };
-    struct server_facts *facts = &run->plan.facts;
-    facts->cpu_count = -1;
-    facts->memory_mib = -1;
-    for (size_t i = 0; i < JSON_COUNT(queries) && facts->cpu_count < 0; i++) {
-        struct mssql_rows *rows = ask(run, queries[i]);
-        if (!rows)
-            continue;
-        facts->cpu_count = mssql_int(rows, 0, 0, -1);
-        facts->memory_mib = mssql_int(rows, 0, 1, -1);
-        mssql_rows_free(rows);
-    }
-    if (facts->major < 14) /* only Windows before 2017 */
-        return;
-    struct mssql_rows *rows = ask(run, "SELECT host_platform FROM sys.dm_os_host_info");
-    const char *platform = rows ? mssql_text(rows, 0, 0) : NULL;
-    if (platform)
-        facts->windows = strcasecmp(platform, "Windows") == 0;
-    mssql_rows_free(rows);
 }
 
 int run_read_facts(struct run *run, struct err *err)
 {
-    server_facts_fini(&run->plan.facts);
-    run->plan.facts = (struct server_facts){.engine_edition = -1};
-    if (read_version(run, err) < 0)
+    struct server_facts facts;
+    if (session_facts(run_session(run), &facts, err) < 0)
         return -1;
-    read_hardware(run);
-    mem_replace(&run->plan.facts.platform, run->plan.facts.windows ? "Windows" : "Linux");
+    server_facts_fini(&run->plan.facts);
+    run->plan.facts = facts;
     run->plan.authenticated = run->instance.ca_file != NULL;
     return 0;
 }

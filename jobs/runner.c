@@ -275,6 +275,14 @@ static int run_all(struct run *run, struct err *err)
     return 0;
 }
 
+/* A kind without trials: all it does, in one go. */
+static int gather(struct run *run, struct err *err)
+{
+    if (progress_phase(run, "measuring", err) < 0 || run_go_on(run, err) < 0)
+        return -1;
+    return run->definition.kind->gather(run, err);
+}
+
 void runner_execute(struct run *run)
 {
     struct err err = {0};
@@ -283,7 +291,7 @@ void runner_execute(struct run *run)
               run->row.instance);
     int rc = prepare(run, &err);
     if (rc == 0)
-        rc = run_all(run, &err);
+        rc = run->definition.kind->gather ? gather(run, &err) : run_all(run, &err);
     ending_settle(run, rc, &err);
     log_context(NULL, NULL);
 }

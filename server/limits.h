@@ -26,3 +26,4 @@
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
 #define LIMIT_CANCEL_S 60             /* a BACKUP that is cancelled first ends the I/O it began */
 #define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */
+#define LIMIT_CHECK_S 15              /* a person waits for it, and so do proxies */

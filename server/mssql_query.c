@@ -18,6 +18,7 @@
 #define PARAMETER_UNITS 4000 /* declared as nvarchar(4000): one plan for all lengths */
 #define NO_TEXT ((size_t)-1) /* NULL */
 #define VALUES_MAX 2000      /* SQL Server takes 2100 parameters */
+#define ROW_MAX (1 << 20)    /* bytes of all texts of one streamed row */
 
 struct mssql_rows {
     struct buf text;  /* all texts, each with its NUL */
@@ -153,15 +154,25 @@ static void take_result(void *ctx, struct mssql_run *run, SQLSMALLINT columns)
 
 /* --- the query ------------------------------------------------------------------------------- */
 
-static int run_query(struct mssql_run *run, uint16_t *text, const struct mssql_value *values,
-                     size_t value_count, struct mssql_rows *rows, struct err *err)
+/* A query, what takes its results (NULL: they are thrown away), and with what. */
+struct question {
+    const char *sql;
+    const struct mssql_value *values;
+    size_t value_count;
+    mssql_on_result *on_result;
+    void *ctx;
+};
+
+static int run_query(struct mssql_run *run, uint16_t *text, const struct question *question,
+                     struct err *err)
 {
+    size_t value_count = question->value_count;
     struct parameter *parameters = mem_alloc(value_count, sizeof *parameters);
-    int rc = bind_values(run, values, value_count, parameters, err);
+    int rc = bind_values(run, question->values, value_count, parameters, err);
     if (rc == 0) {
         mssql_run_enter(run);
         SQLRETURN result = mssql_run_leave(run, SQLExecDirectW(run->statement, text, SQL_NTS));
-        mssql_run_drain(run, result, rows ? take_result : NULL, rows);
+        mssql_run_drain(run, result, question->on_result, question->ctx);
         rc = mssql_run_end(run, err);
     } else {
         struct err ignored; /* nothing was sent; the binding's failure is the one to report */
@@ -174,24 +185,33 @@ static int run_query(struct mssql_run *run, uint16_t *text, const struct mssql_v
     return rc;
 }
 
-int mssql_query(struct mssql *session, const char *sql, const struct mssql_value *values,
-                size_t value_count, struct mssql_rows **out_rows, struct err *err)
+static int ask(struct mssql *session, const struct question *question, struct err *err)
 {
     struct mssql_run run;
-    struct mssql_rows *rows = NULL;
-    if (value_count > VALUES_MAX)
+    if (question->value_count > VALUES_MAX)
         return err_set(err, ERR_INPUT, 0, "more than %d values", VALUES_MAX);
-    uint16_t *text = utf16_from_text(sql, NULL);
+    uint16_t *text = utf16_from_text(question->sql, NULL);
     if (!text)
         return err_set(err, ERR_INPUT, 0, "the query is not valid UTF-8");
     int rc = mssql_run_begin(&run, session, session->query_s, err);
-    if (rc < 0)
-        goto out;
+    if (rc == 0)
+        rc = run_query(&run, text, question, err);
+    free(text);
+    return rc;
+}
+
+int mssql_query(struct mssql *session, const char *sql, const struct mssql_value *values,
+                size_t value_count, struct mssql_rows **out_rows, struct err *err)
+{
+    struct mssql_rows *rows = NULL;
+    struct question question = {.sql = sql, .values = values, .value_count = value_count};
     if (out_rows) {
         rows = mem_alloc(1, sizeof *rows);
         rows->text.max = TEXT_MAX;
+        question.on_result = take_result;
+        question.ctx = rows;
     }
-    rc = run_query(&run, text, values, value_count, rows, err);
+    int rc = ask(session, &question, err);
     if (rc == 0 && rows && rows->too_much)
         rc = err_set(err, ERR_REFUSED, 0, "the answer has more than %d rows or %d MiB", ROWS_MAX,
                      TEXT_MAX >> 20);
@@ -199,9 +219,76 @@ int mssql_query(struct mssql *session, const char *sql, const struct mssql_value
         *out_rows = rows;
         rows = NULL;
     }
-out:
     mssql_rows_free(rows);
-    free(text);
+    return rc;
+}
+
+/* --- streamed -------------------------------------------------------------------------------- */
+
+struct stream {
+    struct mssql_rows row; /* the one row that is there */
+    mssql_on_row *on_row;
+    void *ctx;
+    bool ended; /* by on_row or a row that is too long, as err says */
+    struct err err;
+};
+
+/* Fetches one row into stream->row; false when there is none. */
+static bool fetch_row(struct stream *stream, struct mssql_run *run, struct buf *units)
+{
+    struct mssql_rows *row = &stream->row;
+    mssql_run_enter(run);
+    if (!SQL_SUCCEEDED(mssql_run_leave(run, SQLFetch(run->statement))))
+        return false;
+    buf_clear(&row->text);
+    row->row_count = 0; /* where keep_cell puts what it reads */
+    for (size_t column = 1; column <= row->column_count; column++)
+        keep_cell(row, run, (SQLUSMALLINT)column, units);
+    row->row_count = 1;
+    return true;
+}
+
+static void stream_result(void *ctx, struct mssql_run *run, SQLSMALLINT columns)
+{
+    struct stream *stream = ctx;
+    struct buf units = BUF_WITH_MAX(ROW_MAX);
+    if (stream->row.taken) {
+        mssql_run_skip_rows(run);
+        return;
+    }
+    stream->row.taken = true;
+    stream->row.column_count = (size_t)columns;
+    while (!stream->ended && fetch_row(stream, run, &units)) {
+        if (stream->row.too_much)
+            (void)err_set(&stream->err, ERR_REFUSED, 0, "a row has more than %d bytes", ROW_MAX);
+        else if (stream->on_row(stream->ctx, &stream->row, &stream->err) == 0)
+            continue;
+        stream->ended = true;
+    }
+    if (stream->ended) { /* the server need not send the rest */
+        mssql_cancel(run->session);
+        mssql_run_skip_rows(run);
+    }
+    buf_fini(&units);
+}
+
+int mssql_stream(struct mssql *session, const char *sql, const struct mssql_value *values,
+                 size_t value_count, mssql_on_row *on_row, void *ctx, struct err *err)
+{
+    struct stream stream = {.row = {.text = BUF_WITH_MAX(ROW_MAX)}, .on_row = on_row, .ctx = ctx};
+    struct question question = {.sql = sql,
+                                .values = values,
+                                .value_count = value_count,
+                                .on_result = stream_result,
+                                .ctx = &stream};
+    int rc = ask(session, &question, err);
+    if (stream.ended) { /* what the cancel came to is of no interest */
+        rc = -1;
+        if (err)
+            *err = stream.err;
+    }
+    buf_fini(&stream.row.text);
+    free(stream.row.offsets);
     return rc;
 }
 

@@ -404,6 +404,20 @@ int mssql_query(struct mssql *session, const char *sql, const struct mssql_value
     return err_set(err, ERR_SQL, 208, "Invalid object name");
 }
 
+/* Nobody ever made a backup here. */
+int mssql_stream(struct mssql *session, const char *sql, const struct mssql_value *values,
+                 size_t value_count, mssql_on_row *on_row, void *ctx, struct err *err)
+{
+    (void)sql;
+    (void)values;
+    (void)value_count;
+    (void)on_row;
+    (void)ctx;
+    if (mssql_is_dead(session))
+        return err_set(err, ERR_UNREACHABLE, 0, "the connection to SQL Server was lost before");
+    return 0;
+}
+
 size_t mssql_row_count(const struct mssql_rows *rows)
 {
     return rows->row_count;

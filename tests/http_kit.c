@@ -30,7 +30,8 @@ struct http_kit *http_kit_start(int64_t request_ms)
                                .store = kit->store,
                                .secrets = kit->secrets,
                                .jobs = kit->jobs,
-                               .request_ms = request_ms};
+                               .request_ms = request_ms,
+                               .check_ms = 50};
     kit_ok(http_start(&parts, &kit->http, &err), &err);
     kit->port = http_port(kit->http);
     return kit;

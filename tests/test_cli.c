@@ -291,6 +291,32 @@ static void instances_stand_in_columns(void **state)
     cJSON_Delete(tree);
 }
 
+static void a_check_tells_what_to_grant(void **state)
+{
+    (void)state;
+    cJSON *reached = cJSON_Parse(
+        "{\"reachable\":true,\"authenticated\":false,\"version\":\"16.0.4100.1\",\"edition\":"
+        "\"Developer Edition\",\"platform\":\"Linux\",\"clock_offset_s\":-1.5,\"kinds\":{"
+        "\"backup_sweep\":{\"ready\":true,\"missing\":[]},\"trace_flag\":{\"ready\":false,"
+        "\"missing\":[\"sysadmin (DBCC TRACEON)\"]}}}");
+    cJSON *away = cJSON_Parse("{\"reachable\":false,\"error\":{\"number\":18456,\"message\":"
+                              "\"Login failed\\u001b\"}}");
+    struct buf text = {0};
+    assert_true(show_check(reached, &text));
+    assert_string_equal(buf_text(&text),
+                        "SQL Server 16.0.4100.1, Developer Edition, Linux, not authenticated; its "
+                        "clock is -1.500 s from ours\n"
+                        "backup_sweep         ready\n"
+                        "trace_flag           not ready\n"
+                        "    grant sysadmin (DBCC TRACEON)\n");
+    buf_clear(&text);
+    assert_false(show_check(away, &text));
+    assert_string_equal(buf_text(&text), "not reachable: Login failed?\n");
+    buf_fini(&text);
+    cJSON_Delete(reached);
+    cJSON_Delete(away);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +331,7 @@ int main(void)
         cmocka_unit_test(each_end_of_a_job_has_its_exit_status),
         cmocka_unit_test(problems_are_told_as_sentences),
         cmocka_unit_test(instances_stand_in_columns),
+        cmocka_unit_test(a_check_tells_what_to_grant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

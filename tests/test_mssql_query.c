@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -24,6 +25,12 @@ static struct mssql_rows *query(struct place *place, const char *sql,
         fail_msg("%s: %s", sql, place->err.msg);
     assert_non_null(rows);
     return rows;
+}
+
+static void kit_succeeds(int rc, const struct err *err)
+{
+    if (rc < 0)
+        fail_msg("%s", err->msg);
 }
 
 static char *repeat(const char *text, size_t times)
@@ -293,6 +300,113 @@ static void a_connection_dropped_in_a_query_ends_the_session(void **state)
     assert_true(mssql_is_dead(place->session));
 }
 
+/* --- streamed -------------------------------------------------------------------------------- */
+
+/* 4^8 = 65,536 rows and more with each further letter; the simulator has no table so long. */
+#define FOUR "(SELECT 1 AS x UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4)"
+#define MANY                                                                                       \
+    "SELECT a.x, N'\xC3\xBC' AS y FROM " FOUR " AS a CROSS JOIN " FOUR " AS b CROSS JOIN " FOUR    \
+    " AS c CROSS JOIN " FOUR " AS d CROSS JOIN " FOUR " AS e CROSS JOIN " FOUR                     \
+    " AS f CROSS JOIN " FOUR " AS g CROSS JOIN " FOUR " AS h CROSS JOIN " FOUR " AS i"
+
+struct seen {
+    size_t rows;
+    int64_t sum;
+    size_t stop_after; /* 0: never */
+    char texts[200];
+};
+
+static int see_row(void *ctx, const struct mssql_rows *rows, struct err *err)
+{
+    struct seen *seen = ctx;
+    assert_int_equal(mssql_row_count(rows), 1);
+    assert_null(mssql_text(rows, 1, 0));
+    seen->rows++;
+    seen->sum += mssql_int(rows, 0, 0, -1000000);
+    const char *text = mssql_text(rows, 0, 1);
+    if (strlen(seen->texts) < 100)
+        (void)snprintf(seen->texts + strlen(seen->texts), 100, "%s;", text ? text : "NULL");
+    if (seen->rows == seen->stop_after)
+        return err_set(err, ERR_INPUT, 77, "enough");
+    return 0;
+}
+
+static void streamed_rows_come_one_by_one_with_their_values(void **state)
+{
+    struct place *place = *state;
+    struct seen seen = {0};
+    const struct mssql_value values[] = {{.text = "it's"}, {.number = 7}};
+    kit_succeeds(mssql_stream(place->session,
+                              "SELECT 1, CONVERT(nvarchar(20), ?) UNION ALL SELECT ?, N'' "
+                              "UNION ALL SELECT 2, CONVERT(nvarchar(20), NULL)",
+                              values, 2, see_row, &seen, &place->err),
+                 &place->err);
+    assert_int_equal(seen.rows, 3);
+    assert_int_equal(seen.sum, 10);
+    assert_string_equal(seen.texts, "it's;;NULL;");
+}
+
+static void more_rows_than_a_query_keeps_can_be_streamed(void **state)
+{
+    struct place *place = *state;
+    struct seen seen = {0};
+    kit_succeeds(mssql_stream(place->session, MANY, NULL, 0, see_row, &seen, &place->err),
+                 &place->err);
+    assert_int_equal(seen.rows, 262144);
+    assert_int_equal(seen.sum, 262144 / 4 * (1 + 2 + 3 + 4));
+}
+
+static void who_streams_may_end_it_and_the_session_goes_on(void **state)
+{
+    struct place *place = *state;
+    struct seen seen = {.stop_after = 5};
+    assert_int_equal(mssql_stream(place->session, MANY, NULL, 0, see_row, &seen, &place->err), -1);
+    assert_int_equal(seen.rows, 5);
+    assert_int_equal(place->err.code, ERR_INPUT);
+    assert_string_equal(place->err.msg, "enough");
+    mssql_rows_free(query(place, "SELECT 1", NULL, 0));
+}
+
+static void a_streamed_row_that_is_too_long_is_refused(void **state)
+{
+    struct place *place = *state;
+    struct seen seen = {0};
+    char *text = repeat("x", 1 << 20);
+    struct mssql_value value = {.text = text};
+    assert_int_equal(
+        mssql_stream(place->session, "SELECT 1, ?", &value, 1, see_row, &seen, &place->err), -1);
+    assert_int_equal(place->err.code, ERR_REFUSED);
+    assert_int_equal(seen.rows, 0);
+    free(text);
+    mssql_rows_free(query(place, "SELECT 1", NULL, 0));
+}
+
+static void only_the_first_result_set_is_streamed(void **state)
+{
+    struct place *place = *state;
+    struct seen seen = {0};
+    kit_succeeds(mssql_stream(place->session, "SELECT 1, N'a' SELECT 2, N'b'", NULL, 0, see_row,
+                              &seen, &place->err),
+                 &place->err);
+    assert_string_equal(seen.texts, "a;");
+}
+
+static void errors_of_a_streamed_query_are_told(void **state)
+{
+    struct place *place = *state;
+    struct seen seen = {0};
+    assert_int_equal(mssql_stream(place->session, "SELECT 1, N'a' FROM dbo.nothing", NULL, 0,
+                                  see_row, &seen, &place->err),
+                     -1);
+    assert_int_equal(place->err.code, ERR_SQL);
+    assert_int_equal(place->err.detail, 208);
+    place_fault(place, "{'do': 'drop_before', 'match': 'SELECT 17'}");
+    assert_int_equal(
+        mssql_stream(place->session, "SELECT 17, N''", NULL, 0, see_row, &seen, &place->err), -1);
+    assert_int_equal(place->err.code, ERR_UNREACHABLE);
+    assert_int_equal(seen.rows, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_start, place_stop)
 
 int main(void)
@@ -316,6 +430,12 @@ int main(void)
         TEST(a_silent_server_times_out_and_the_session_goes_on),
         TEST(a_query_can_be_cancelled),
         TEST(a_connection_dropped_in_a_query_ends_the_session),
+        TEST(streamed_rows_come_one_by_one_with_their_values),
+        TEST(more_rows_than_a_query_keeps_can_be_streamed),
+        TEST(who_streams_may_end_it_and_the_session_goes_on),
+        TEST(a_streamed_row_that_is_too_long_is_refused),
+        TEST(only_the_first_result_set_is_streamed),
+        TEST(errors_of_a_streamed_query_are_told),
     };
     return cmocka_run_group_tests(tests, place_init, place_fini);
 }

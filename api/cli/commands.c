@@ -370,6 +370,28 @@ static int put_instance(struct http *http, const char *name, const char *file)
     return status;
 }
 
+/* Fails when the instance is not reached, so that scripts see it. */
+static int check_instance(struct http *http, const char *name, bool json)
+{
+    struct http_answer answer = {0};
+    cJSON *tree = NULL;
+    struct buf text = {0};
+    char *escaped = http_escape(name);
+    char *path = mem_format("/v1/instances/%s/check", escaped);
+    struct http_request request = {.method = "POST", .path = path};
+    int status = ask_json(http, &request, &answer, &tree);
+    if (status == CLI_OK) {
+        status = show_check(tree, &text) ? CLI_OK : CLI_FAILED;
+        print(json ? answer.body : buf_text(&text));
+        http_answer_fini(&answer);
+    }
+    cJSON_Delete(tree);
+    buf_fini(&text);
+    free(escaped);
+    free(path);
+    return status;
+}
+
 static int run_instances(struct http *http, const struct cli_args *args)
 {
     const char *action = args->operand_count > 0 ? args->operands[0] : "list";
@@ -379,6 +401,8 @@ static int run_instances(struct http *http, const struct cli_args *args)
         return list_instances(http, args->json);
     if (strcmp(action, "put") == 0 && file)
         return put_instance(http, name, file);
+    if (strcmp(action, "check") == 0 && name && !file)
+        return check_instance(http, name, args->json);
     if (strcmp(action, "delete") == 0 && name && !file)
         return ask_instance(http, "DELETE", name, NULL);
     cli_say("usage: sweetspot %s %s", args->command->name, args->command->usage);
@@ -393,7 +417,7 @@ const struct cli_command cli_commands[] = {
     {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report.", 1, 1, CLI_OPTION_JSON, run_watch},
     {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report},
     {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel},
-    {"instances", "[list | put NAME FILE|- | delete NAME] [--json]", "List, make or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},
+    {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},
     {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health},
     {NULL, NULL, NULL, 0, 0, 0, NULL},
 };

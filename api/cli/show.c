@@ -260,3 +260,41 @@ void show_instances(const cJSON *answer, struct buf *out)
         buf_add_char(out, '\n');
     }
 }
+
+static void add_kind(const cJSON *kind, struct buf *out)
+{
+    char name[SHOW_LABEL];
+    const cJSON *missing = NULL;
+    copy_text(kind->string, name, sizeof name);
+    buf_format(out, "%-20s %s\n", name,
+               cJSON_IsTrue(json_member(kind, "ready")) ? "ready" : "not ready");
+    cJSON_ArrayForEach(missing, json_member(kind, "missing"))
+    {
+        buf_add(out, "    grant ");
+        show_text(cJSON_IsString(missing) ? missing->valuestring : "?", out);
+        buf_add_char(out, '\n');
+    }
+}
+
+bool show_check(const cJSON *answer, struct buf *out)
+{
+    const cJSON *kind = NULL;
+    if (!cJSON_IsTrue(json_member(answer, "reachable"))) {
+        buf_add(out, "not reachable: ");
+        show_text(text_of(json_member(answer, "error"), "message"), out);
+        buf_add_char(out, '\n');
+        return false;
+    }
+    buf_add(out, "SQL Server ");
+    show_text(text_of(answer, "version"), out);
+    buf_add(out, ", ");
+    show_text(text_of(answer, "edition"), out);
+    buf_add(out, ", ");
+    show_text(text_of(answer, "platform"), out);
+    buf_format(out, ", %s; its clock is %+.3f s from ours\n",
+               cJSON_IsTrue(json_member(answer, "authenticated")) ? "authenticated"
+                                                                  : "not authenticated",
+               number_of(answer, "clock_offset_s", 0));
+    cJSON_ArrayForEach(kind, json_member(answer, "kinds")) add_kind(kind, out);
+    return true;
+}

@@ -46,5 +46,9 @@ int show_problem_exit(long status);
 /* GET /v1/instances, as aligned columns: name, address, environment, what holds it. */
 void show_instances(const cJSON *answer, struct buf *out);
 
+/* The answer of a check as lines: the server, then each kind with what to grant for it. True when
+ * the instance was reached. */
+bool show_check(const cJSON *answer, struct buf *out);
+
 /* Appends text from the server with its control characters shown as '?'. */
 void show_text(const char *text, struct buf *out);

@@ -401,8 +401,8 @@ static void add_design(struct buf *out, const cJSON *report)
     const cJSON *design = json_member(report, "design");
     const char *order = markdown_text(design, "order");
     double blocks = markdown_number(design, "blocks");
-    if (!cJSON_IsObject(design))
-        return;
+    if (!cJSON_IsObject(design) || cJSON_GetArraySize(json_member(report, "arms")) == 0)
+        return; /* a kind without trials has none */
     buf_add(out, "Design: ");
     markdown_add_count(out, blocks);
     buf_add(out, blocks == 1 ? " block " : " blocks ");

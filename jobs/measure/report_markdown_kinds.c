@@ -305,12 +305,35 @@ static void add_spread(struct buf *out, const cJSON *spread)
     buf_add(out, ")");
 }
 
+/* "+1.2 % (+0.4 to +2.0)". */
+static void add_trend(struct buf *out, const cJSON *trend)
+{
+    double percent = markdown_number(trend, "percent_per_month");
+    if (isnan(percent))
+        buf_add(out, "–");
+    else
+        buf_format(out, "%+.1f %% (%+.1f to %+.1f)", percent, markdown_number(trend, "low"),
+                   markdown_number(trend, "high"));
+}
+
+static void add_band(struct buf *out, const cJSON *spread)
+{
+    markdown_add_rate(out, markdown_number(spread, "low"));
+    buf_add(out, " to ");
+    if (isnan(markdown_number(spread, "high")))
+        buf_add(out, "unknown");
+    else
+        markdown_add_rate(out, markdown_number(spread, "high"));
+}
+
 static void history_section(struct buf *out, const cJSON *rows)
 {
     const cJSON *row = NULL;
-    buf_add(out, "## History\n\nMiB/s: median (5th to 95th percentile).\n\n"
-                 "| database | type | n | data | to the device | compression |\n"
-                 "|---|---|---:|---|---|---:|\n");
+    buf_add(out, "## History\n\nMiB/s: median (5th to 95th percentile). msdb keeps whole seconds: "
+                 "the true median of the data's speed lies within the last column but one.\n\n"
+                 "| database | type | n | data | to the device | compression | median of data, at "
+                 "least and at most | change a month |\n"
+                 "|---|---|---:|---|---|---:|---|---|\n");
     cJSON_ArrayForEach(row, rows)
     {
         double ratio = markdown_number(row, "ratio");
@@ -326,6 +349,26 @@ static void history_section(struct buf *out, const cJSON *rows)
         add_spread(out, json_member(row, "device_mib_s"));
         buf_add(out, " | ");
         markdown_add_ratio(out, ratio, ratio);
+        buf_add(out, " | ");
+        add_band(out, json_member(row, "logical_mib_s"));
+        buf_add(out, " | ");
+        add_trend(out, json_member(row, "trend"));
+        buf_add(out, " |\n");
+    }
+    buf_add(out, "\n");
+}
+
+static void excluded_section(struct buf *out, const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    buf_add(out, "## Left out\n\n| backups | why |\n|---:|---|\n");
+    cJSON_ArrayForEach(row, rows)
+    {
+        const char *detail = markdown_text(row, "detail");
+        buf_add(out, "| ");
+        markdown_add_count(out, markdown_number(row, "n"));
+        buf_add(out, " | ");
+        markdown_add_text(out, detail ? detail : markdown_text(row, "reason"));
         buf_add(out, " |\n");
     }
     buf_add(out, "\n");
@@ -358,6 +401,7 @@ static const struct {
     {"snapshot_cost", NULL, snapshot_cost_section},
     {"bottleneck", bottleneck_verdict, bottleneck_section},
     {"history", history_verdict, history_section},
+    {"excluded", NULL, excluded_section},
     {"confirmation", NULL, confirmation_section},
 };
 

@@ -1,0 +1,393 @@
+/* backup_history: how fast backups were, from what msdb remembers of them. Nothing is measured and
+ * nothing changed: it runs beside a job that measures. */
+#include "jobs/kind.h"
+#include "jobs/kinds/kinds.h"
+#include "jobs/measure/history.h"
+#include "jobs/run.h"
+#include "server/clock.h"
+#include "server/limits.h"
+#include "server/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATABASES_MAX 256 /* names bound to one query */
+#define ENGINE_AZURE_DATABASE 5
+#define COMPRESSION_MAJOR 10 /* 2008: the first with compressed_backup_size */
+#define SHORT_SHARE 0.1      /* of backups within a second, which the rest does not speak for */
+#define WIDE_BAND 0.1        /* of the median */
+
+struct history_parameters {
+    const cJSON *databases; /* NULL: all */
+    const char *since;      /* NULL: always */
+    const cJSON *types;     /* NULL: all */
+    bool copy_only;
+};
+
+#define AT(member) offsetof(struct history_parameters, member)
+
+/* clang-format off */
+static const struct json_field fields[] = {
+    {"databases",         JSON_ARRAY, AT(databases), .nullable = true, .min = 1, .max = DATABASES_MAX, .help = "names; null: all"},
+    {"since",             JSON_TEXT,  AT(since),     .nullable = true, .min = 1, .max = 40, .help = "RFC 3339: only backups that began at or after; null: all"},
+    {"types",             JSON_ARRAY, AT(types),     .nullable = true, .min = 1, .max = HISTORY_TYPES, .help = "\"full\", \"diff\", \"log\"; all when absent"},
+    {"include_copy_only", JSON_BOOL,  AT(copy_only), .help = "COPY_ONLY backups, too"},
+};
+/* clang-format on */
+
+static void read_parameters(const cJSON *parameters, struct history_parameters *out,
+                            struct json_faults *faults)
+{
+    struct json_faults ignored = {0};
+    *out = (struct history_parameters){0};
+    json_read(parameters, fields, JSON_COUNT(fields), "/parameters", out,
+              faults ? faults : &ignored);
+    json_faults_fini(&ignored);
+}
+
+/* --- check --------------------------------------------------------------------------------- */
+
+static bool stands_before(const cJSON *list, const cJSON *item)
+{
+    const cJSON *other;
+    cJSON_ArrayForEach(other, list)
+    {
+        if (other == item)
+            return false;
+        if (cJSON_Compare(other, item, true))
+            return true;
+    }
+    return false;
+}
+
+static void check_databases(const cJSON *databases, struct json_faults *faults)
+{
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, databases)
+    {
+        const char *at = json_pointer_index("/parameters/databases", index++);
+        if (!cJSON_IsString(item) || !*item->valuestring ||
+            strlen(item->valuestring) > (size_t)LIMIT_SQL_NAME_UTF16 * 3)
+            json_fault_add(faults, at, "must be a database's name, 1 to %d characters",
+                           LIMIT_SQL_NAME_UTF16);
+        else if (stands_before(databases, item))
+            json_fault_add(faults, at, "stands in the list twice");
+    }
+}
+
+static void check_types(const cJSON *types, struct json_faults *faults)
+{
+    size_t index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, types)
+    {
+        const char *at = json_pointer_index("/parameters/types", index++);
+        if (!cJSON_IsString(item) || history_type_by_name(item->valuestring) == HISTORY_TYPES)
+            json_fault_add(faults, at, "must be \"full\", \"diff\" or \"log\"");
+        else if (stands_before(types, item))
+            json_fault_add(faults, at, "stands in the list twice");
+    }
+}
+
+static void check(const struct definition *definition, const struct instance *instance,
+                  struct json_faults *faults)
+{
+    struct history_parameters parameters;
+    int64_t since_ms;
+    (void)instance; /* reading is always allowed */
+    read_parameters(definition->parameters, &parameters, faults);
+    check_databases(parameters.databases, faults);
+    check_types(parameters.types, faults);
+    if (parameters.since && !clock_parse(parameters.since, &since_ms))
+        json_fault_add(faults, "/parameters/since",
+                       "must be a time such as 2026-01-31T00:00:00Z, or null");
+}
+
+static int plan(struct run *run, struct err *err)
+{
+    if (run->plan.facts.engine_edition == ENGINE_AZURE_DATABASE)
+        return err_set(err, ERR_REFUSED, 0,
+                       "Azure SQL Database (EngineEdition 5) keeps no history in msdb");
+    return 0;
+}
+
+/* --- the query ----------------------------------------------------------------------------- */
+
+/* clang-format off */
+/* What is selected, in this order. One row a backup: media families, of which there is one for
+ * each stripe and mirror, are only asked whether there is such a one. */
+enum column { DATABASE, TYPE, NAME, START, FINISH, ZONE, SIZE, COMPRESSED, COPY_ONLY, SNAPSHOT, ELSEWHERE, MEDIA, COLUMNS };
+#define MEDIA_VIRTUAL 2
+#define MEDIA_NUL 1
+static const struct {
+    int major;         /* of the first version that has it; 0: all */
+    const char *text;
+    const char *before; /* what stands for it on older ones */
+} columns[COLUMNS] = {
+    [DATABASE]   = {0, "s.database_name", NULL},
+    [TYPE]       = {0, "s.type", NULL},
+    [NAME]       = {0, "LEFT(s.name, 10)", NULL},
+    [START]      = {0, "CONVERT(nvarchar(19), s.backup_start_date, 120)", NULL},
+    [FINISH]     = {0, "CONVERT(nvarchar(19), s.backup_finish_date, 120)", NULL},
+    [ZONE]       = {0, "s.time_zone", NULL},
+    [SIZE]       = {0, "s.backup_size", NULL},
+    [COMPRESSED] = {COMPRESSION_MAJOR, "s.compressed_backup_size", "CONVERT(numeric(20, 0), NULL)"},
+    [COPY_ONLY]  = {0, "s.is_copy_only", NULL},
+    [SNAPSHOT]   = {0, "s.is_snapshot", NULL},
+    [ELSEWHERE]  = {0, "CASE WHEN s.server_name <> CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')) THEN 1 ELSE 0 END", NULL},
+    [MEDIA]      = {0, "(SELECT MAX(CASE WHEN f.device_type = 7 THEN 2 WHEN UPPER(f.physical_device_name) IN (N'NUL', N'NUL:') THEN 1 ELSE 0 END) FROM msdb.dbo.backupmediafamily AS f WHERE f.media_set_id = s.media_set_id)", NULL},
+};
+/* clang-format on */
+
+/* A query and the values bound to it. */
+struct query {
+    struct buf sql;
+    struct mssql_value values[DATABASES_MAX + 1];
+    size_t count;
+    char since[CLOCK_TEXT_SIZE];
+};
+
+static void add_databases(struct query *query, const cJSON *databases)
+{
+    const cJSON *name;
+    if (!databases)
+        return;
+    buf_add(&query->sql, " AND s.database_name IN (");
+    cJSON_ArrayForEach(name, databases)
+    {
+        buf_add(&query->sql, name == databases->child ? "?" : ", ?");
+        query->values[query->count++].text = name->valuestring;
+    }
+    buf_add(&query->sql, ")");
+}
+
+/* Rows that cannot be asked for need not be sent; the rest is judged here. Local times lie within a
+ * day of UTC. */
+static void add_since(struct query *query, int64_t since_s)
+{
+    if (since_s == INT64_MIN)
+        return;
+    buf_add(&query->sql, " AND (s.backup_start_date IS NULL OR s.backup_start_date >= "
+                         "CONVERT(datetime, LEFT(?, 19), 126))");
+    query->values[query->count++].text = clock_format((since_s - 86400) * 1000, query->since);
+}
+
+static void build(const struct history_parameters *parameters, const struct history_filter *filter,
+                  int major, struct query *out)
+{
+    *out = (struct query){0};
+    buf_add(&out->sql, "SELECT ");
+    for (size_t i = 0; i < COLUMNS; i++)
+        buf_format(&out->sql, "%s%s", i ? ", " : "",
+                   major < columns[i].major ? columns[i].before : columns[i].text);
+    buf_add(&out->sql, " FROM msdb.dbo.backupset AS s WHERE 1 = 1");
+    for (size_t i = 0; i < HISTORY_TYPES; i++)
+        if (!filter->types[i])
+            buf_format(&out->sql, " AND s.type <> '%c'", history_type_letter((enum history_type)i));
+    add_databases(out, parameters->databases);
+    add_since(out, filter->since_s);
+    buf_add(&out->sql, " ORDER BY s.backup_set_id");
+}
+
+/* --- gathering ----------------------------------------------------------------------------- */
+
+struct gathering {
+    struct run *run;
+    struct history *history;
+};
+
+static int take_row(void *ctx, const struct mssql_rows *rows, struct err *err)
+{
+    struct gathering *gathering = ctx;
+    int64_t media = mssql_int(rows, 0, MEDIA, 0);
+    struct history_row row = {.database = mssql_text(rows, 0, DATABASE),
+                              .type = mssql_text(rows, 0, TYPE),
+                              .name = mssql_text(rows, 0, NAME),
+                              .start = mssql_text(rows, 0, START),
+                              .finish = mssql_text(rows, 0, FINISH),
+                              .zone = mssql_int(rows, 0, ZONE, HISTORY_ZONE_UNKNOWN),
+                              .size = mssql_real(rows, 0, SIZE),
+                              .compressed = mssql_real(rows, 0, COMPRESSED),
+                              .copy_only = mssql_int(rows, 0, COPY_ONLY, 0) != 0,
+                              .snapshot = mssql_int(rows, 0, SNAPSHOT, 0) != 0,
+                              .virtual_device = media == MEDIA_VIRTUAL,
+                              .nul = media == MEDIA_NUL,
+                              .elsewhere = mssql_int(rows, 0, ELSEWHERE, 0) != 0};
+    history_add(gathering->history, &row);
+    return run_go_on(gathering->run, err);
+}
+
+/* Quarters of an hour that the server's clock is ahead of UTC now. */
+static int64_t zone_of(struct run *run)
+{
+    struct mssql_rows *rows = NULL;
+    struct err ignored; /* UTC then: only rows that do not know their own zone ask for it */
+    int64_t minutes = 0;
+    if (mssql_query(run_session(run), "SELECT DATEDIFF(minute, GETUTCDATE(), GETDATE())", NULL, 0,
+                    &rows, &ignored) == 0)
+        minutes = mssql_int(rows, 0, 0, 0);
+    mssql_rows_free(rows);
+    return (int64_t)lround((double)minutes / 15);
+}
+
+static struct history_filter filter_of(struct run *run, const struct history_parameters *parameters)
+{
+    int64_t since_ms;
+    struct history_filter filter = {.copy_only = parameters->copy_only,
+                                    .since_s = INT64_MIN,
+                                    .here_zone = zone_of(run),
+                                    .confidence = run->definition.design.confidence};
+    const cJSON *name;
+    cJSON_ArrayForEach(name, parameters->types)
+    {
+        enum history_type type = history_type_by_name(name->valuestring);
+        if (type < HISTORY_TYPES)
+            filter.types[type] = true;
+    }
+    for (size_t i = 0; i < HISTORY_TYPES && !parameters->types; i++)
+        filter.types[i] = true;
+    if (parameters->since && clock_parse(parameters->since, &since_ms))
+        filter.since_s = since_ms / 1000;
+    return filter;
+}
+
+static int gather(struct run *run, struct err *err)
+{
+    struct history_parameters parameters;
+    struct query query;
+    read_parameters(run->definition.parameters, &parameters, NULL);
+    struct history_filter filter = filter_of(run, &parameters);
+    struct gathering gathering = {.run = run, .history = history_new(&filter)};
+    build(&parameters, &filter, run->plan.facts.major, &query);
+    int rc = mssql_stream(run_session(run), buf_text(&query.sql), query.values, query.count,
+                          take_row, &gathering, err);
+    if (rc < 0)
+        (void)err_wrap(err, "read the backup history (db_datareader on msdb is needed)");
+    else
+        run->gathered = history_finish(gathering.history);
+    history_free(gathering.history);
+    buf_fini(&query.sql);
+    return rc;
+}
+
+/* --- report -------------------------------------------------------------------------------- */
+
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsNumber(member) ? member->valuedouble : NAN;
+}
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const cJSON *member = json_member(object, name);
+    return cJSON_IsString(member) ? member->valuestring : "";
+}
+
+static double sum_of(const cJSON *rows, const char *name)
+{
+    double sum = 0;
+    const cJSON *row;
+    cJSON_ArrayForEach(row, rows)
+    {
+        double value = number_of(row, name);
+        sum += isnan(value) ? 0 : value;
+    }
+    return sum;
+}
+
+/* The series with the most backups. */
+static const cJSON *largest(const cJSON *rows)
+{
+    const cJSON *row;
+    const cJSON *found = rows ? rows->child : NULL;
+    cJSON_ArrayForEach(row, rows)
+    {
+        if (number_of(row, "n") > number_of(found, "n"))
+            found = row;
+    }
+    return found;
+}
+
+static char *summary_of(const cJSON *rows, double left_out)
+{
+    const cJSON *row = largest(rows);
+    if (!row)
+        return mem_format("msdb remembers no backup that tells a speed (%.0f left out)", left_out);
+    const cJSON *data = json_member(row, "logical_mib_s");
+    return mem_format("%s, %s: median %.4g MiB/s of data (5th to 95th percentile %.4g-%.4g), "
+                      "%.4g MiB/s to the device; %.0f backups in %d series, %.0f left out",
+                      text_of(row, "database"), text_of(row, "type"), number_of(data, "median"),
+                      number_of(data, "p5"), number_of(data, "p95"),
+                      number_of(json_member(row, "device_mib_s"), "median"), sum_of(rows, "n"),
+                      cJSON_GetArraySize(rows), left_out);
+}
+
+/* A series whose many short backups are unknown shows the slow ones only. */
+static void warn_of_short_ones(cJSON *report, const cJSON *rows)
+{
+    const cJSON *row;
+    int count = 0;
+    cJSON_ArrayForEach(row, rows)
+    {
+        double none = number_of(row, "zero_seconds");
+        count += none > SHORT_SHARE * (none + number_of(row, "n"));
+    }
+    if (count > 0)
+        report_warn(report,
+                    "In %d series more than a tenth of the backups began and ended within the same "
+                    "second. Their speed is unknown, so these series show the slower ones only.",
+                    count);
+}
+
+static void warn_of_whole_seconds(cJSON *report, const cJSON *rows)
+{
+    const cJSON *row;
+    int count = 0;
+    cJSON_ArrayForEach(row, rows)
+    {
+        const cJSON *data = json_member(row, "logical_mib_s");
+        double median = number_of(data, "median");
+        double high = number_of(data, "high");
+        count += isnan(high) || high - number_of(data, "low") > WIDE_BAND * median;
+    }
+    if (count > 0)
+        report_warn(report,
+                    "msdb keeps whole seconds. In %d series of short backups that alone moves the "
+                    "median by more than a tenth: see low and high.",
+                    count);
+}
+
+static void report(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
+                   struct outcome *out)
+{
+    (void)analysis; /* of trials, of which there are none */
+    const cJSON *rows = json_member(bundle->gathered, "history");
+    const cJSON *excluded = json_member(bundle->gathered, "excluded");
+    int left = (int)number_of(bundle->gathered, "series") - cJSON_GetArraySize(rows);
+    cJSON_AddItemToObject(report, "history", cJSON_Duplicate(rows, true));
+    cJSON_AddItemToObject(report, "excluded", cJSON_Duplicate(excluded, true));
+    out->summary = summary_of(rows, sum_of(excluded, "n"));
+    out->state = rows && rows->child ? JOB_SUCCEEDED : JOB_INCONCLUSIVE;
+    if (out->state == JOB_INCONCLUSIVE)
+        (void)cJSON_AddStringToObject(report, "no_recommendation", out->summary);
+    if (left > 0)
+        report_warn(report, "%d more series, of fewer backups each, are not listed.", left);
+    warn_of_short_ones(report, rows);
+    warn_of_whole_seconds(report, rows);
+}
+
+const struct job_kind kind_backup_history = {
+    .name = "backup_history",
+    .summary = "how fast backups were, from what msdb remembers of them",
+    .exclusive = false,
+    .order = DESIGN_RANDOM_BLOCKS,
+    .parameters = fields,
+    .parameter_count = JSON_COUNT(fields),
+    .check = check,
+    .plan = plan,
+    .gather = gather,
+    .report = report,
+};

@@ -1,0 +1,134 @@
+#include "jobs/session.h"
+#include "server/json.h"
+#include "server/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- logging in ---------------------------------------------------------------------------- */
+
+/* Options in batches of their own: an error in the first statement would hide the rest. A server
+ * without one of them is still measured. As queries, which are given up when a server that let us
+ * in falls silent: a clean-up logs in, too, and nothing cancels that. */
+static void set_options(struct mssql *session)
+{
+    static const char *const options[] = {
+        "SET LANGUAGE us_english",
+        "SET IMPLICIT_TRANSACTIONS OFF",
+    };
+    for (size_t i = 0; i < JSON_COUNT(options); i++) {
+        struct err ignored; /* messages are read by number; autocommit is the driver's default */
+        (void)(mssql_query(session, options[i], NULL, 0, NULL, &ignored) < 0);
+    }
+}
+
+int session_open(const struct jobs_parts *parts, const struct instance *instance,
+                 const char *purpose, struct mssql **out_session, struct err *err)
+{
+    return session_open_as(parts, instance, instance->login, instance->password, purpose,
+                           out_session, err);
+}
+
+int session_open_as(const struct jobs_parts *parts, const struct instance *instance,
+                    const char *login, const cJSON *reference, const char *purpose,
+                    struct mssql **out_session, struct err *err)
+{
+    char *password = NULL;
+    char app_name[80];
+    if (secrets_resolve(parts->secrets, reference, &password, err) < 0)
+        return err_wrap(err, "the instance's password");
+    (void)snprintf(app_name, sizeof app_name, "sweetspot %.60s", purpose);
+    const char *driver = parts->config->odbc_driver;
+    if (!*driver)
+        driver = mssql_default_driver();
+    struct mssql_target target = {.host = instance->host,
+                                  .port = (int)instance->port,
+                                  .login = login,
+                                  .password = password,
+                                  .encryption = instance->encryption,
+                                  .ca_file = instance->ca_file,
+                                  .verify_host = instance->verify_host,
+                                  .app_name = app_name,
+                                  .driver = driver};
+    int rc = mssql_open(&target, out_session, err);
+    secrets_free(password);
+    if (rc == 0)
+        set_options(*out_session);
+    return rc;
+}
+
+/* --- facts --------------------------------------------------------------------------------- */
+
+/* NULL when the answer cannot be had: optional views and columns may be absent. */
+static struct mssql_rows *ask(struct mssql *session, const char *sql)
+{
+    struct mssql_rows *rows = NULL;
+    struct err ignored; /* absent on this version or not permitted: unknown */
+    if (mssql_query(session, sql, NULL, 0, &rows, &ignored) < 0)
+        return NULL;
+    return rows;
+}
+
+static int read_version(struct mssql *session, struct server_facts *facts, struct err *err)
+{
+    struct mssql_rows *rows = NULL;
+    if (mssql_query(session,
+                    "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), "
+                    "CONVERT(int, SERVERPROPERTY('EngineEdition')), "
+                    "CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), "
+                    "CONVERT(bigint, SERVERPROPERTY('EditionID')), "
+                    "CONVERT(nvarchar(128), SERVERPROPERTY('MachineName')), "
+                    "CONVERT(nvarchar(4000), @@VERSION)",
+                    NULL, 0, &rows, err) < 0)
+        return err_wrap(err, "read the server's version");
+    facts->version = mem_copy(mssql_text(rows, 0, 0));
+    facts->engine_edition = (int)mssql_int(rows, 0, 1, -1);
+    facts->edition = mem_copy(mssql_text(rows, 0, 2));
+    facts->edition_id = mssql_int(rows, 0, 3, 0);
+    facts->host_name = mem_copy(mssql_text(rows, 0, 4));
+    facts->major = facts->version ? (int)strtol(facts->version, NULL, 10) : -1;
+    const char *banner = mssql_text(rows, 0, 5);
+    facts->simulated = banner && strcasestr(banner, "simulator") != NULL;
+    facts->windows = !banner || !strcasestr(banner, " on linux");
+    mssql_rows_free(rows);
+    return 0;
+}
+
+static void read_hardware(struct mssql *session, struct server_facts *facts)
+{
+    static const char *const queries[] = {
+        /* 2012 and newer, then 2005 to 2008 R2 */
+        "SELECT cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info",
+        "SELECT cpu_count, physical_memory_in_bytes / 1048576 FROM sys.dm_os_sys_info",
+        "SELECT cpu_count, -1 FROM sys.dm_os_sys_info", /* the memory is only for show */
+    };
+    facts->cpu_count = -1;
+    facts->memory_mib = -1;
+    for (size_t i = 0; i < JSON_COUNT(queries) && facts->cpu_count < 0; i++) {
+        struct mssql_rows *rows = ask(session, queries[i]);
+        if (!rows)
+            continue;
+        facts->cpu_count = mssql_int(rows, 0, 0, -1);
+        facts->memory_mib = mssql_int(rows, 0, 1, -1);
+        mssql_rows_free(rows);
+    }
+    if (facts->major < 14) /* only Windows before 2017 */
+        return;
+    struct mssql_rows *rows = ask(session, "SELECT host_platform FROM sys.dm_os_host_info");
+    const char *platform = rows ? mssql_text(rows, 0, 0) : NULL;
+    if (platform)
+        facts->windows = strcasecmp(platform, "Windows") == 0;
+    mssql_rows_free(rows);
+}
+
+int session_facts(struct mssql *session, struct server_facts *out, struct err *err)
+{
+    struct server_facts facts = {.engine_edition = -1};
+    if (read_version(session, &facts, err) < 0)
+        return -1;
+    read_hardware(session, &facts);
+    facts.platform = mem_copy(facts.windows ? "Windows" : "Linux");
+    *out = facts;
+    return 0;
+}
