@@ -19,15 +19,28 @@
 struct held_check {
     struct deadline deadline; /* first, so that its address is that of the check */
     struct req *req;
+    bool held;                      /* others may know it */
     struct jobs_checking *checking; /* NULL: none could be begun */
     atomic_bool released;           /* whoever sets it releases the request */
     struct instance_row row;
     cJSON *answer;
 };
 
+/* From here on nobody reaches the check any more. The answer is the caller's, NULL for none. */
+static cJSON *let_go(struct held_check *check)
+{
+    if (!check->held)
+        return NULL;
+    check->held = false;
+    cJSON *answer = jobs_check_end(check->req->parts->jobs, check->checking);
+    deadline_clear(check->req->http->deadlines, &check->deadline);
+    return answer;
+}
+
 static void cleanup(void *what)
 {
     struct held_check *check = what;
+    cJSON_Delete(let_go(check)); /* still held when the client has gone */
     instance_row_fini(&check->row);
     cJSON_Delete(check->answer);
 }
@@ -99,13 +112,12 @@ static cJSON *too_late(const struct req *req)
     return tree;
 }
 
-/* Back on the HTTP thread. The order matters: first nobody may reach the check any more. */
+/* Back on the HTTP thread. */
 static void resumed(struct req *req)
 {
     struct held_check *check = req->held_by;
     bool was_taken = check->checking != NULL;
-    check->answer = jobs_check_end(req->parts->jobs, check->checking);
-    deadline_clear(req->http->deadlines, &check->deadline);
+    check->answer = let_go(check);
     if (check->answer && cJSON_IsTrue(json_member(check->answer, "reachable"))) {
         req_write(req, end_hold_work, check, hold_ended);
     } else if (check->answer) {
@@ -132,6 +144,7 @@ static void hold(struct req *req, struct held_check *check)
 {
     check->deadline.passed = on_deadline;
     req->held_by = check;
+    check->held = true;
     req_hold(req, resumed);
     check->checking = jobs_check_begin(req->parts->jobs, check->row.definition, on_check, check);
     deadline_set(req->http->deadlines, &check->deadline, clock_mono_ns() + limit_ms(req) * 1000000);

@@ -254,6 +254,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **ct
         return;
     if (req->phase == REQ_ANSWERED)
         leave(http, 0, -1);
+    if (req->phase == REQ_HELD) /* released, but its client had gone: it was not resumed */
+        leave(http, -1, 0);
     req_free(req);
     expect_request(http, conn_of(connection));
 }

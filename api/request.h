@@ -128,8 +128,9 @@ bool req_answer_etag(struct req *req, const char *etag);
 
 /* --- holding */
 
-/* Suspends the request; resume(req) is called on its thread after req_release. The handler must
- * return at once after the call that makes a release possible. */
+/* Suspends the request; resume(req) is called on its thread after req_release, unless the client
+ * has gone: then the request ends without, and what req_defer was given must let go of everything.
+ * The handler must return at once after the call that makes a release possible. */
 void req_hold(struct req *req, req_step *resume);
 /* From any thread, once per req_hold. */
 void req_release(struct req *req);

@@ -17,6 +17,7 @@ struct poll {
     waiting_then *then;
     struct jobs_watch *watch;
     atomic_bool released;  /* whoever sets it releases the request */
+    bool held;             /* others may know it */
     struct poll *next;     /* guarded by waiting.lock */
     struct poll *previous; /* guarded by waiting.lock */
 };
@@ -98,14 +99,29 @@ void waiting_stop(struct waiting *waiting)
     lock_drop(&waiting->lock);
 }
 
-/* Back on the HTTP thread. The order matters: first nobody may reach the poll any more. */
+/* From here on nobody reaches the poll any more. Returns true when the service stops. */
+static bool let_go(struct poll *poll)
+{
+    struct req *req = poll->req;
+    poll->held = false;
+    jobs_watch_remove(req->parts->jobs, poll->watch);
+    deadline_clear(req->http->deadlines, &poll->deadline);
+    return unlink_poll(req->http->waiting, poll);
+}
+
+/* Back on the HTTP thread. */
 static void resumed(struct req *req)
 {
     struct poll *poll = req->held_by;
-    jobs_watch_remove(req->parts->jobs, poll->watch);
-    deadline_clear(req->http->deadlines, &poll->deadline);
-    bool stopping = unlink_poll(req->http->waiting, poll);
-    poll->then(req, stopping ? WAITING_STOPPED : WAITING_OVER);
+    poll->then(req, let_go(poll) ? WAITING_STOPPED : WAITING_OVER);
+}
+
+/* The client has gone: the request ends without having been resumed. */
+static void cleanup(void *what)
+{
+    struct poll *poll = what;
+    if (poll->held)
+        (void)let_go(poll); /* nobody is told */
 }
 
 struct look {
@@ -133,7 +149,9 @@ void waiting_hold(struct req *req, const char *id, int seconds, waiting_then *th
     poll->req = req;
     poll->id = id;
     poll->then = then;
+    poll->held = true;
     req->held_by = poll;
+    req_defer(req, cleanup, poll);
     req_hold(req, resumed);
     poll->watch = jobs_watch_add(req->parts->jobs, id, on_end, poll);
     deadline_set(http->deadlines, &poll->deadline, clock_mono_ns() + (int64_t)seconds * 1000000000);

@@ -91,6 +91,7 @@ struct mssql_run {
     struct err own;      /* the driver's first error */
     bool timed_out;      /* our query time-out struck */
     bool broken;         /* the connection is gone */
+    bool closed;         /* its further results were given up */
     bool server_error;   /* in the last call the server reported an error */
     bool expected_error; /* in the last call the driver reported our cancel or time-out */
 };
@@ -112,3 +113,6 @@ void mssql_run_drain(struct mssql_run *run, SQLRETURN rc, mssql_on_result *on_re
 
 /* Fetches the rest of the current result set and throws it away. */
 void mssql_run_skip_rows(struct mssql_run *run);
+
+/* Gives all further results up: the server is asked to stop. */
+void mssql_run_close(struct mssql_run *run);

@@ -265,10 +265,8 @@ static void stream_result(void *ctx, struct mssql_run *run, SQLSMALLINT columns)
             continue;
         stream->ended = true;
     }
-    if (stream->ended) { /* the server need not send the rest */
-        mssql_cancel(run->session);
-        mssql_run_skip_rows(run);
-    }
+    if (stream->ended)
+        mssql_run_close(run); /* the server need not send the rest */
     buf_fini(&units);
 }
 
@@ -282,7 +280,7 @@ int mssql_stream(struct mssql *session, const char *sql, const struct mssql_valu
                                 .on_result = stream_result,
                                 .ctx = &stream};
     int rc = ask(session, &question, err);
-    if (stream.ended) { /* what the cancel came to is of no interest */
+    if (stream.ended) { /* what giving the rest up came to is of no interest */
         rc = -1;
         if (err)
             *err = stream.err;

@@ -172,6 +172,13 @@ void mssql_run_skip_rows(struct mssql_run *run)
     } while (SQL_SUCCEEDED(rc));
 }
 
+/* In the session's own thread, between two calls: nobody else touches the statement then. */
+void mssql_run_close(struct mssql_run *run)
+{
+    run->closed = true;
+    (void)SQLFreeStmt(run->statement, SQL_CLOSE); /* whether it went well is seen at the end */
+}
+
 void mssql_run_drain(struct mssql_run *run, SQLRETURN rc, mssql_on_result *on_result, void *ctx)
 {
     int failures = 0;
@@ -185,7 +192,7 @@ void mssql_run_drain(struct mssql_run *run, SQLRETURN rc, mssql_on_result *on_re
             on_result(ctx, run, columns);
         else if (columns > 0)
             mssql_run_skip_rows(run);
-        if (run->broken)
+        if (run->broken || run->closed)
             return;
         mssql_run_enter(run);
         rc = mssql_run_leave(run, SQLMoreResults(run->statement));
@@ -223,7 +230,7 @@ int mssql_run_end(struct mssql_run *run, struct err *err)
 {
     struct mssql *session = run->session;
     bool cancelled = stop_running(session);
-    if ((cancelled || run->timed_out) && connection_is_dead(session))
+    if ((cancelled || run->timed_out || run->closed) && connection_is_dead(session))
         run->broken = true;
     if (run->broken)
         atomic_store(&session->dead, true);
