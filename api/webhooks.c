@@ -122,7 +122,11 @@ static int read_row(struct req *req, struct webhook_row *row)
     struct webhook webhook;
     struct json_faults faults = {0};
     const struct secrets *secrets = req->parts->secrets;
-    if (webhook_read(req_take_json(req), secrets, &webhook, &faults) < 0)
+    (void)(webhook_read(req_take_json(req), secrets, &webhook, &faults) < 0); /* counted below */
+    if (webhook.url && egress_check_target(req->parts->egress, webhook.url, &err) < 0 &&
+        err.code == ERR_REFUSED)
+        json_fault_add(&faults, "/url", "%s", err.msg);
+    if (faults.count > 0)
         problem_faults(req, &faults);
     else if (webhook_to_row(&webhook, req->params[0], secrets, row, &err) < 0)
         problem_err(req, &err);

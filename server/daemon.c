@@ -68,7 +68,8 @@ static int start_http(struct daemon *daemon, const struct config *config, struct
     struct http_parts parts = {.listen = config->listen,
                                .store = daemon->store,
                                .jobs = daemon->jobs,
-                               .secrets = daemon->secrets};
+                               .secrets = daemon->secrets,
+                               .egress = daemon->egress};
     return http_start(&parts, &daemon->http, err);
 }
 

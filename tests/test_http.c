@@ -260,6 +260,24 @@ static void an_instance_with_jobs_stays(void **state)
     free(id);
 }
 
+#define HOOK(url) "{\"url\":\"" url "\",\"format\":\"slack\"}"
+
+static void a_webhook_to_a_refused_address_is_told_at_once(void **state)
+{
+    static const char both[] = "{\"url\":\"http://127.0.0.1/x\",\"format\":\"pigeon\"}";
+    static const struct line lines[] = {
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://169.254.169.254/x"), 400, "webhooks_allow"},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("https://10.0.0.1/x"), 400, "\"/url\""},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://[::1]:80/x"), 400, "loopback"},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://2130706433/x"), 400, "loopback"},
+        {"PUT", "/v1/webhooks/w", NULL, both, 400, "and 1 more"},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://10.1.0.1/x"), 201, NULL},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://localhost/x"), 200, NULL}, /* told when sent */
+    };
+    const struct http_kit *kit = *state;
+    SPEAK(kit->port, lines);
+}
+
 static void a_webhook_lives_from_put_to_delete(void **state)
 {
     static const char hook[] = "{\"url\":\"https://chat.example.net/x/abcd\",\"format\":\"slack\","
@@ -395,6 +413,7 @@ int main(void)
         HTTP_TEST(what_was_deleted_and_made_anew_has_another_etag),
         HTTP_TEST(what_was_read_may_be_written_back),
         HTTP_TEST(an_instance_with_jobs_stays),
+        HTTP_TEST(a_webhook_to_a_refused_address_is_told_at_once),
         HTTP_TEST(a_webhook_lives_from_put_to_delete),
         cmocka_unit_test(a_slow_client_is_cut),
         cmocka_unit_test(the_deadline_starts_anew_with_each_request),
