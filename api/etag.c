@@ -10,6 +10,12 @@ const char *etag_of_version(int64_t version, char out[ETAG_SIZE])
     return out;
 }
 
+const char *etag_of_named(int64_t version, int64_t created_at, char out[ETAG_SIZE])
+{
+    (void)snprintf(out, ETAG_SIZE, "\"%" PRId64 "-%" PRId64 "\"", version, created_at);
+    return out;
+}
+
 bool etag_in(const char *list, const char *etag, bool weak)
 {
     size_t length = strlen(etag);
@@ -35,12 +41,10 @@ bool precondition_is_set(const struct precondition *wanted)
     return wanted->if_match || wanted->if_none_match;
 }
 
-bool precondition_holds(const struct precondition *wanted, int64_t version)
+bool precondition_holds(const struct precondition *wanted, const char *etag)
 {
-    char etag[ETAG_SIZE];
-    if (version < 0)
+    if (!etag)
         return !wanted->if_match;
-    etag_of_version(version, etag);
     if (wanted->if_match && !etag_in(wanted->if_match, etag, false))
         return false;
     return !wanted->if_none_match || !etag_in(wanted->if_none_match, etag, true);

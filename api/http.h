@@ -3,6 +3,7 @@
  * comes passes gate.h first, then route.h finds its handler. Threads: libmicrohttpd's pool and
  * one named "deadline". Signals must be blocked before http_start. */
 #include "jobs/jobs.h"
+#include "server/egress.h"
 #include "server/err.h"
 #include "server/secrets.h"
 #include "server/store.h"
@@ -18,8 +19,9 @@ struct http_parts {
     struct store *store;
     struct jobs *jobs;
     struct secrets *secrets;
-    int64_t request_ms; /* within which a whole request must have come; 0: 30 s */
-    int64_t check_ms;   /* within which the check of an instance is answered; 0: LIMIT_CHECK_S */
+    const struct egress *egress; /* what webhooks may reach */
+    int64_t request_ms;          /* within which a whole request must have come; 0: 30 s */
+    int64_t check_ms; /* within which the check of an instance is answered; 0: LIMIT_CHECK_S */
 };
 
 /* Binds, then serves. ERR_INPUT: listen is no address; ERR_REFUSED: not the loopback, which needs

@@ -24,7 +24,8 @@ static void answer_row(struct req *req, int status, const struct instance_row *r
 {
     char etag[ETAG_SIZE];
     req_answer_json(req, status, instance_json(row));
-    (void)req_answer_etag(req, etag_of_version(row->version, etag)); /* 304 is answered by it */
+    (void)req_answer_etag(
+        req, etag_of_named(row->version, row->created_at, etag)); /* 304 is answered by it */
 }
 
 static void row_cleanup(void *row)
@@ -73,30 +74,23 @@ struct instance_put {
     struct resource_change change;
 };
 
-/* The version of a stored instance, -1 when there is none. */
-static int find_version(struct db *db, const char *name, int64_t *out_version, struct err *err)
+/* Holds a change against the stored instance, when it asks for one. */
+static int check_work(struct db *db, const char *name, struct resource_change *change,
+                      struct err *err)
 {
+    char etag[ETAG_SIZE];
     struct instance_row row = {0};
     struct err found;
+    if (!precondition_is_set(&change->wanted))
+        return 0;
     int rc = store_instance_get(db, name, &row, &found);
     if (rc < 0 && found.code != ERR_NOT_FOUND) {
         *err = found;
         return -1;
     }
-    *out_version = rc < 0 ? -1 : row.version;
+    etag_of_named(row.version, row.created_at, etag);
     instance_row_fini(&row);
-    return 0;
-}
-
-static int check_work(struct db *db, const char *name, struct resource_change *change,
-                      struct err *err)
-{
-    int64_t version = -1;
-    if (!precondition_is_set(&change->wanted))
-        return 0;
-    if (find_version(db, name, &version, err) < 0)
-        return -1;
-    return resource_check(change, version, err);
+    return resource_check(change, rc < 0 ? NULL : etag, err);
 }
 
 static int put_work(struct db *db, void *arg, struct err *err)

@@ -3,6 +3,7 @@
 #include "api/handlers.h"
 #include "api/job_view.h"
 #include "jobs/jobs.h"
+#include "jobs/state.h"
 #include "server/hash.h"
 
 #include <stdio.h>
@@ -11,19 +12,15 @@
 
 struct report_get {
     const char *job;
-    bool job_exists;
+    struct job_row row; /* its id is NULL when there is no such job */
     char *document;
 };
 
 static int get_work(struct db *db, void *arg, struct err *err)
 {
     struct report_get *get = arg;
-    struct job_row row = {0};
-    int rc = store_job_get(db, get->job, &row, err);
-    job_row_fini(&row);
-    if (rc < 0)
+    if (store_job_get(db, get->job, &get->row, err) < 0)
         return -1;
-    get->job_exists = true;
     return store_report_get(db, get->job, &get->document, err);
 }
 
@@ -50,6 +47,20 @@ static void answer_document(struct req *req, char *document)
     (void)req_answer_etag(req, etag); /* 304 is answered by it */
 }
 
+/* A job that ended without a report will never have one. */
+static void answer_none(struct req *req, const struct job_row *row)
+{
+    cJSON *error = cJSON_Parse(row->error ? row->error : "null"); /* written by us */
+    const cJSON *message = json_member(error, "message");
+    if (!job_is_done(row))
+        problem_answer(req, PROBLEM_NOT_FOUND, "this job has no report yet: it is %s", row->state);
+    else
+        problem_answer(req, PROBLEM_NOT_FOUND, "this job ended without a report: %s%s%s",
+                       row->state, cJSON_IsString(message) ? ", " : "",
+                       cJSON_IsString(message) ? message->valuestring : "");
+    cJSON_Delete(error);
+}
+
 void report_get(struct req *req)
 {
     struct err err;
@@ -58,8 +69,9 @@ void report_get(struct req *req)
         answer_document(req, get.document);
     else if (err.code != ERR_NOT_FOUND)
         problem_err(req, &err);
-    else if (get.job_exists)
-        problem_answer(req, PROBLEM_NOT_FOUND, "this job has no report yet");
+    else if (get.row.id)
+        answer_none(req, &get.row);
     else
         job_view_unknown(req);
+    job_row_fini(&get.row);
 }

@@ -26,9 +26,9 @@ struct precondition resource_precondition(struct req *req)
                                  .if_none_match = req_header(req, "If-None-Match")};
 }
 
-int resource_check(struct resource_change *change, int64_t version, struct err *err)
+int resource_check(struct resource_change *change, const char *etag, struct err *err)
 {
-    if (precondition_holds(&change->wanted, version))
+    if (precondition_holds(&change->wanted, etag))
         return 0;
     change->stale = true;
     return err_set(err, ERR_CONFLICT, 0, "If-Match or If-None-Match names another version");

@@ -20,9 +20,9 @@ struct resource_change {
     bool created; /* out, of a PUT */
 };
 
-/* For a store_work: holds the change against the version found (-1: none); returns -1 with
+/* For a store_work: holds the change against the ETag found (NULL: none); returns -1 with
  * ERR_CONFLICT and sets stale when it must not be made. */
-MUST_CHECK int resource_check(struct resource_change *change, int64_t version, struct err *err);
+MUST_CHECK int resource_check(struct resource_change *change, const char *etag, struct err *err);
 
 /* Answers what a write came to when rc is -1. */
 void resource_failed(struct req *req, const struct resource_change *change, const struct err *err);

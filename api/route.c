@@ -86,7 +86,7 @@ static void answer_no_route(struct req *req, const char *methods)
     if (strcmp(req->method, "OPTIONS") == 0)
         req_answer_empty(req, 204);
     else
-        problem_answer(req, PROBLEM_METHOD, "this path takes %s", methods);
+        problem_answer(req, PROBLEM_METHOD, "this path takes %s, OPTIONS", methods);
     req_answer_header(req, "Allow", "%s, OPTIONS", methods);
 }
 
@@ -104,7 +104,7 @@ static int parse_body(struct req *req)
     struct err err;
     if (json_parse(buf_text(&req->body), req->body.length, &req->json, &err) == 0)
         return 0;
-    problem_fault(req, "", "is not JSON: %s", err.msg);
+    problem_fault(req, "", "cannot be read: %s", err.msg);
     return -1;
 }
 
@@ -135,17 +135,31 @@ static int check_body(struct req *req, const struct route *route)
     return -1;
 }
 
+/* RFC 9562: a UUID may come in capitals and means the same. {id} is the first parameter. */
+static void lower_id(struct req *req, const struct route *route)
+{
+    if (!strstr(route->path, "{id}"))
+        return;
+    char *id = req_copy(req, req->params[0], strlen(req->params[0]));
+    for (char *at = id; *at; at++)
+        if (*at >= 'A' && *at <= 'F')
+            *at = (char)(*at | 0x20);
+    req->params[0] = id;
+}
+
 void route_dispatch(struct req *req)
 {
     struct buf methods = {0};
     const struct route *route = route_find(req->method, &req->target, req->params, &methods);
-    if (!route)
+    if (!route) {
         answer_no_route(req, buf_text(&methods));
-    else if (req->scope < route->scope)
+    } else if (req->scope < route->scope) {
         problem_answer(req, PROBLEM_SCOPE, "this call needs a larger scope");
-    else if (!media_choose(req_header(req, "Accept"), route->sends, &req->media))
+    } else if (!media_choose(req_header(req, "Accept"), route->sends, &req->media)) {
         problem_answer(req, PROBLEM_NOT_ACCEPTABLE, "Accept names nothing that this path sends");
-    else if (check_body(req, route) == 0)
+    } else if (check_body(req, route) == 0) {
+        lower_id(req, route);
         route->handle(req);
+    }
     buf_fini(&methods);
 }

@@ -24,7 +24,8 @@ static void answer_row(struct req *req, int status, const struct webhook_row *ro
 {
     char etag[ETAG_SIZE];
     req_answer_json(req, status, webhook_json(row));
-    (void)req_answer_etag(req, etag_of_version(row->version, etag)); /* 304 is answered by it */
+    (void)req_answer_etag(
+        req, etag_of_named(row->version, row->created_at, etag)); /* 304 is answered by it */
 }
 
 static void answer_unknown(struct req *req)
@@ -73,10 +74,11 @@ struct webhook_put {
     struct resource_change change;
 };
 
-/* Holds a change against the stored version, when it asks for one. */
+/* Holds a change against the stored webhook, when it asks for one. */
 static int check_work(struct db *db, const char *name, struct resource_change *change,
                       struct err *err)
 {
+    char etag[ETAG_SIZE];
     struct webhook_row row = {0};
     struct err found;
     if (!precondition_is_set(&change->wanted))
@@ -86,9 +88,9 @@ static int check_work(struct db *db, const char *name, struct resource_change *c
         *err = found;
         return -1;
     }
-    int64_t version = rc < 0 ? -1 : row.version;
+    etag_of_named(row.version, row.created_at, etag);
     webhook_row_fini(&row);
-    return resource_check(change, version, err);
+    return resource_check(change, rc < 0 ? NULL : etag, err);
 }
 
 static int put_work(struct db *db, void *arg, struct err *err)
@@ -120,7 +122,11 @@ static int read_row(struct req *req, struct webhook_row *row)
     struct webhook webhook;
     struct json_faults faults = {0};
     const struct secrets *secrets = req->parts->secrets;
-    if (webhook_read(req_take_json(req), secrets, &webhook, &faults) < 0)
+    (void)(webhook_read(req_take_json(req), secrets, &webhook, &faults) < 0); /* counted below */
+    if (webhook.url && egress_check_target(req->parts->egress, webhook.url, &err) < 0 &&
+        err.code == ERR_REFUSED)
+        json_fault_add(&faults, "/url", "%s", err.msg);
+    if (faults.count > 0)
         problem_faults(req, &faults);
     else if (webhook_to_row(&webhook, req->params[0], secrets, row, &err) < 0)
         problem_err(req, &err);

@@ -11,7 +11,14 @@
 static const char *const encryptions[] = {"require", "request", "off", NULL};
 static const char *const environments[] = {"production", "test", "development", NULL};
 
+#define PATH_CHARS 259 /* as LIMIT_PATH_UTF16, in bytes */
 #define WINDOWS_MAX 50 /* the scheduler looks at all of them each time it hands out jobs */
+
+/* A window as its table fills it; jobs/window.c looks at the time zone. */
+struct window {
+    const cJSON *days;
+    const char *from, *to;
+};
 
 #define AT(member) offsetof(struct instance, member)
 #define TABLE(table) .fields = (table), .field_count = JSON_COUNT(table)
@@ -47,10 +54,10 @@ static const struct json_field fields[] = {
     {"labels",          JSON_OBJECT, AT(labels),          .help = "text members, for people"},
 };
 static const struct json_field window_fields[] = {
-    {"days",      JSON_ARRAY, JSON_NO_OFFSET, .required = true, .min = 1, .max = 7, .help = "mon .. sun"},
-    {"from",      JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
-    {"to",        JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 5, .max = 5, .help = "HH:MM"},
-    {"time_zone", JSON_TEXT,  JSON_NO_OFFSET, .required = true, .min = 1, .max = 64, .help = "as in Europe/Berlin"},
+    {"days",      JSON_ARRAY, offsetof(struct window, days), .required = true, .min = 1, .max = 7, .help = "mon .. sun"},
+    {"from",      JSON_TEXT,  offsetof(struct window, from), .required = true, .help = "HH:MM"},
+    {"to",        JSON_TEXT,  offsetof(struct window, to),   .required = true, .help = "HH:MM"},
+    {"time_zone", JSON_TEXT,  JSON_NO_OFFSET,                .required = true, .help = "as in Europe/Berlin"},
 };
 /* clang-format on */
 
@@ -75,6 +82,11 @@ static void set_defaults(struct instance *instance)
     };
 }
 
+static bool is_text_up_to(const cJSON *item, size_t max)
+{
+    return cJSON_IsString(item) && *item->valuestring && strlen(item->valuestring) <= max;
+}
+
 static void check_texts(const cJSON *array, const char *pointer, size_t max,
                         struct json_faults *faults)
 {
@@ -83,21 +95,21 @@ static void check_texts(const cJSON *array, const char *pointer, size_t max,
     cJSON_ArrayForEach(item, array)
     {
         const char *at = json_pointer_index(pointer, index++);
-        if (!cJSON_IsString(item) || !*item->valuestring || strlen(item->valuestring) > max)
+        if (!is_text_up_to(item, max))
             json_fault_add(faults, at, "must be a text of 1 to %zu characters", max);
     }
 }
 
 static void check_paths(const cJSON *paths, struct json_faults *faults)
 {
-    check_texts(paths, "/allow/paths", 259, faults);
+    check_texts(paths, "/allow/paths", PATH_CHARS, faults);
     size_t index = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, paths)
     {
         const char *at = json_pointer_index("/allow/paths", index++);
-        if (!cJSON_IsString(item) || strcmp(item->valuestring, "NUL") == 0)
-            continue;
+        if (!is_text_up_to(item, PATH_CHARS) || strcmp(item->valuestring, "NUL") == 0)
+            continue; /* told already, or good */
         const char *path = item->valuestring;
         bool full = *path == '/' || tsql_path_is_windows(path);
         /* a folder is "below itself" only when its components are sound */
@@ -129,36 +141,41 @@ static bool is_time_of_day(const char *text)
            text[3] <= '5' && text[4] >= '0' && text[4] <= '9';
 }
 
-/* index: of the window; its pointers are made anew, for json_pointer's buffers turn over. */
-static void check_window(const cJSON *window, size_t index, struct json_faults *faults)
+static void check_days(const cJSON *days, const char *pointer, struct json_faults *faults)
 {
-    static const char *const days[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
-    static const char *const times[] = {"from", "to"};
-    char unused; /* the members are looked at below */
+    static const char *const names[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+    size_t index = 0;
+    const cJSON *day;
+    cJSON_ArrayForEach(day, days)
+    {
+        bool known = false;
+        for (size_t i = 0; i < JSON_COUNT(names); i++)
+            known |= cJSON_IsString(day) && strcmp(day->valuestring, names[i]) == 0;
+        if (!known)
+            json_fault_add(faults, json_pointer_index(pointer, index),
+                           "must be one of mon, tue, wed, thu, fri, sat, sun");
+        index++;
+    }
+}
+
+static void check_time(const char *text, const char *pointer, struct json_faults *faults)
+{
+    if (text && !is_time_of_day(text))
+        json_fault_add(faults, pointer, "must be HH:MM, 00:00 to 23:59");
+}
+
+/* index: of the window; its pointers are made anew, for json_pointer's buffers turn over. */
+static void check_window(const cJSON *tree, size_t index, struct json_faults *faults)
+{
+    struct window window = {0}; /* what is unusable stays NULL, and was told */
     char pointer[32];
     char days_at[48];
     (void)snprintf(pointer, sizeof pointer, "/windows/%zu", index);
     (void)snprintf(days_at, sizeof days_at, "%s/days", pointer);
-    size_t before = faults->count;
-    json_read(window, window_fields, JSON_COUNT(window_fields), pointer, &unused, faults);
-    if (faults->count > before)
-        return;
-    size_t day_index = 0;
-    const cJSON *day;
-    cJSON_ArrayForEach(day, json_member(window, "days"))
-    {
-        bool known = false;
-        for (size_t i = 0; i < 7; i++)
-            known |= cJSON_IsString(day) && strcmp(day->valuestring, days[i]) == 0;
-        if (!known)
-            json_fault_add(faults, json_pointer_index(days_at, day_index),
-                           "must be one of mon, tue, wed, thu, fri, sat, sun");
-        day_index++;
-    }
-    for (size_t i = 0; i < 2; i++)
-        if (!is_time_of_day(json_member(window, times[i])->valuestring))
-            json_fault_add(faults, json_pointer(pointer, times[i]),
-                           "must be HH:MM, 00:00 to 23:59");
+    json_read(tree, window_fields, JSON_COUNT(window_fields), pointer, &window, faults);
+    check_days(window.days, days_at, faults);
+    check_time(window.from, json_pointer(pointer, "from"), faults);
+    check_time(window.to, json_pointer(pointer, "to"), faults);
 }
 
 static void check_windows(const cJSON *windows, struct json_faults *faults)
@@ -229,7 +246,7 @@ int instance_read(cJSON *tree, const struct secrets *secrets, struct instance *o
     set_defaults(out);
     out->tree = tree;
     read_tree(out, faults);
-    if (faults->count == before) /* in a sound list only */
+    if (cJSON_GetArraySize(out->windows) <= WINDOWS_MAX) /* each may mean a file to read */
         window_check(out->windows, "/windows", faults);
     if (out->password)
         secrets_check(secrets, out->password, "/password", faults);

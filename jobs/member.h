@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Adds faults below /labels unless labels is NULL or an object of at most LIMIT_LABELS texts. */
+/* Adds faults below /labels unless labels is NULL or an object of at most LIMIT_LABELS texts
+ * with names that ?label= can find. */
 void member_check_labels(const cJSON *labels, struct json_faults *faults);
 
 /* A copy of value, or fallback when there is none; fallback is used up either way. */

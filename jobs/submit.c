@@ -38,8 +38,8 @@ static int look_at_webhooks(struct db *db, struct look *look, struct err *err)
     {
         struct webhook_row row = {0};
         const char *at = json_pointer_index("/notify", index++);
-        if (!cJSON_IsString(name))
-            continue;
+        if (!cJSON_IsString(name) || !instance_name_is_valid(name->valuestring))
+            continue; /* definition_read told it */
         if (store_webhook_get(db, name->valuestring, &row, err) == 0)
             webhook_row_fini(&row);
         else if (err->code == ERR_NOT_FOUND)

@@ -53,7 +53,10 @@ int webhook_read(cJSON *tree, const struct secrets *secrets, struct webhook *out
     read_url(out);
     if (out->url && egress_check_url(out->url, &err) < 0)
         json_fault_add(faults, "/url", "%s", err.msg);
-    if (out->url_reference)
+    if (out->url_reference && !cJSON_IsObject(out->url_reference))
+        json_fault_add(faults, "/url",
+                       "must be a URL or a reference {\"env\": NAME} or {\"file\": NAME}");
+    else if (out->url_reference)
         secrets_check(secrets, out->url_reference, "/url", faults);
     if (out->secret)
         secrets_check(secrets, out->secret, "/secret", faults);

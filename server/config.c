@@ -23,7 +23,7 @@ enum setting_type {
     SETTING_TEXT,     /* any text, "" too */
     SETTING_OPTIONAL, /* any text; "" and absent are NULL */
     SETTING_ADDRESS,  /* HOST:PORT */
-    SETTING_STORE,    /* sqlite:PATH or mssql://… */
+    SETTING_STORE,    /* sqlite:PATH */
     SETTING_LEVEL,    /* of the log */
     SETTING_INT,      /* min..max */
 };
@@ -44,19 +44,19 @@ struct setting {
 static const struct setting settings[] = {
     {ROW(listen, SETTING_ADDRESS), "127.0.0.1:8484", NULL, 0, 0, "address to serve HTTP on; port 0 takes a free one"},
     {ROW(state_dir, SETTING_TEXT), "/var/lib/sweetspot", NULL, 0, 0, "folder of what is kept; made when absent"},
-    {ROW(store, SETTING_STORE), NULL, "sqlite:STATE_DIR/sweetspot.db", 0, 0, "results: sqlite:PATH or mssql://USER@HOST:PORT/DATABASE"},
-    {ROW(store_password_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "file that holds the password of an mssql:// store"},
+    {ROW(store, SETTING_STORE), NULL, "sqlite:STATE_DIR/sweetspot.db", 0, 0, "results: sqlite:PATH (mssql://USER@HOST:PORT/DATABASE: not yet)"},
+    {ROW(store_password_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "not yet: file that holds the password of an mssql:// store"},
     {ROW(workers, SETTING_INT), "8", NULL, 1, 256, "jobs at the same time (1 to 256)"},
     {ROW(node_name, SETTING_TEXT), NULL, "the host name", 0, 0, "what this daemon is called where several share a store"},
-    {ROW(node_labels, SETTING_TEXT), "", NULL, 0, 0, "key:value, comma-separated, shown with this node"},
+    {ROW(node_labels, SETTING_TEXT), "", NULL, 0, 0, "not yet: key:value, comma-separated, shown with this node"},
     {ROW(webhooks_allow, SETTING_TEXT), "", NULL, 0, 0, "private hosts or networks (CIDR) webhooks may reach, comma-separated"},
     {ROW(secrets_env, SETTING_TEXT), "", NULL, 0, 0, "environment names beside SWEETSPOT_SECRET_… that may be referred to, comma-separated"},
     {ROW(secrets_dir, SETTING_OPTIONAL), NULL, NULL, 0, 0, "folder of the secrets referred to as {\"file\": NAME}"},
     {ROW(key_file, SETTING_TEXT), NULL, "STATE_DIR/key", 0, 0, "key that seals stored webhook URLs; made when absent"},
     {ROW(unreachable_minutes, SETTING_INT), "60", NULL, 1, 10080, "minutes an unreachable instance is tried (1 to 10080)"},
     {ROW(odbc_driver, SETTING_TEXT), "", "FreeTDS, as found", 0, 0, "path or name of the ODBC driver for SQL Server"},
-    {ROW(tls_cert_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "PEM certificate to serve HTTPS with; needs tls_key_file"},
-    {ROW(tls_key_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "PEM key of tls_cert_file"},
+    {ROW(tls_cert_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "not yet: PEM certificate to serve HTTPS with; needs tls_key_file"},
+    {ROW(tls_key_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "not yet: PEM key of tls_cert_file"},
     {ROW(log_level, SETTING_LEVEL), "info", NULL, 0, 0, "error, warn, info or debug"},
 };
 /* clang-format on */
@@ -120,11 +120,7 @@ static const char *what_is_wanted(const struct setting *setting, const char *val
     case SETTING_ADDRESS:
         return is_address(value) ? NULL : "HOST:PORT with a port from 0 to 65535";
     case SETTING_STORE:
-        if (strncmp(value, "sqlite:", 7) == 0 && value[7])
-            return NULL;
-        return strncmp(value, "mssql://", 8) == 0 && value[8]
-                   ? NULL
-                   : "sqlite:PATH or mssql://USER@HOST:PORT/DATABASE";
+        return strncmp(value, "sqlite:", 7) == 0 && value[7] ? NULL : "sqlite:PATH";
     case SETTING_LEVEL:
         return log_level_by_name(value) >= 0 ? NULL : "error, warn, info or debug";
     case SETTING_INT:
@@ -138,6 +134,9 @@ static int set_value(struct config *config, const struct setting *setting, const
 {
     long number = 0;
     const char *wanted = what_is_wanted(setting, value, &number);
+    if (setting->type == SETTING_STORE && strncmp(value, "mssql:", 6) == 0)
+        return err_set(err, ERR_INPUT, 0, "%s: mssql:// is not supported yet; use sqlite:PATH",
+                       where);
     if (wanted && setting->type == SETTING_INT)
         return err_set(err, ERR_INPUT, 0, "%s: %s must be %s from %ld to %ld, not \"%.60s\"", where,
                        setting->name, wanted, setting->min, setting->max, value);

@@ -12,7 +12,7 @@
 struct config {
     char *listen;                /* HOST:PORT; port 0 takes a free one */
     char *state_dir;             /* made with mode 0700 when absent */
-    char *store;                 /* sqlite:PATH or mssql://USER@HOST:PORT/DATABASE */
+    char *store;                 /* sqlite:PATH */
     char *store_password_file;   /* or NULL */
     int64_t workers;             /* 1..256 jobs at the same time */
     char *node_name;             /* default: the host name */

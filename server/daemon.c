@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /*
  *  config ─► state folder ─► ODBC ─► secrets ─► egress ─► store ─► jobs ─► http
@@ -31,11 +32,26 @@ struct daemon {
     struct http *http;
 };
 
-static int make_state_dir(const char *path, struct err *err)
+static int make_folder(const char *path, struct err *err)
 {
     if (mkdir(path, 0700) == 0 || errno == EEXIST)
         return 0;
     return err_set(err, ERR_SYSTEM, errno, "make the state folder %s: %s", path, strerror(errno));
+}
+
+/* The folder and what is missing above it: what lies below is nobody else's business. */
+static int make_state_dir(const char *path, struct err *err)
+{
+    char *parent = mem_copy(path);
+    int rc = 0;
+    for (char *at = strchr(parent + 1, '/'); at && rc == 0; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        if (access(parent, F_OK) != 0) /* mkdir of "/var" may say EROFS or EACCES */
+            rc = make_folder(parent, err);
+        *at = '/';
+    }
+    free(parent);
+    return rc < 0 ? -1 : make_folder(path, err);
 }
 
 static int start_jobs(struct daemon *daemon, const struct config *config, struct err *err)
@@ -52,7 +68,8 @@ static int start_http(struct daemon *daemon, const struct config *config, struct
     struct http_parts parts = {.listen = config->listen,
                                .store = daemon->store,
                                .jobs = daemon->jobs,
-                               .secrets = daemon->secrets};
+                               .secrets = daemon->secrets,
+                               .egress = daemon->egress};
     return http_start(&parts, &daemon->http, err);
 }
 

@@ -200,6 +200,38 @@ int egress_check_url(const char *url, struct err *err)
     return 0;
 }
 
+/* NULL when the address may be reached, else what it is ("loopback"). */
+static const char *refused_as(const struct egress *egress, bool host_allowed,
+                              const struct address *address)
+{
+    const char *what = address_special(address);
+    return host_allowed || network_is_allowed(egress, address) ? NULL : what;
+}
+
+int egress_check_target(const struct egress *egress, const char *url, struct err *err)
+{
+    char *host = NULL;
+    struct address address;
+    CURLU *parsed = parse_url(url, &host, err);
+    if (!parsed)
+        return -1;
+    size_t length = strlen(host);
+    bool bracketed = host[0] == '[' && host[length - 1] == ']';
+    char *bare = bracketed ? mem_format("%.*s", (int)length - 2, host + 1) : mem_copy(host);
+    const char *what = address_parse(bare, &address)
+                           ? refused_as(egress, host_is_allowed(egress, host), &address)
+                           : NULL;
+    free(bare);
+    curl_free(host);
+    curl_url_cleanup(parsed);
+    if (!what)
+        return 0;
+    return err_set(err, ERR_REFUSED, 0,
+                   "names an address that is not allowed: it is %s; the setting webhooks_allow may "
+                   "name it",
+                   what);
+}
+
 char *egress_redact(const char *url)
 {
     char *host = NULL;
@@ -232,8 +264,8 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
         transfer->refused = "unknown";
         return CURL_SOCKET_BAD;
     }
-    const char *what = address_special(&address);
-    if (what && !transfer->host_allowed && !network_is_allowed(transfer->egress, &address)) {
+    const char *what = refused_as(transfer->egress, transfer->host_allowed, &address);
+    if (what) {
         transfer->refused = what;
         return CURL_SOCKET_BAD;
     }

@@ -33,6 +33,10 @@ struct egress_answer {
 /* Checks the form of a URL: http or https, a host, no user info, at most LIMIT_URL_BYTES. Pure. */
 MUST_CHECK int egress_check_url(const char *url, struct err *err);
 
+/* The same, and that its host is no literal address that a POST would refuse: ERR_REFUSED. Names
+ * are looked up only when something is sent. No I/O. */
+MUST_CHECK int egress_check_target(const struct egress *egress, const char *url, struct err *err);
+
 /* POSTs; connect 5 s, 15 s in all. ERR_REFUSED: the address is not allowed; ERR_UNREACHABLE: no
  * answer. Any HTTP status is success here. The URL is in no message. */
 MUST_CHECK int egress_post(struct egress *egress, const struct egress_request *request,

@@ -13,7 +13,7 @@
  * escaped), control characters, lone surrogates, duplicate members, nesting over LIMIT_JSON_DEPTH,
  * more than LIMIT_JSON_TOKENS tokens, numbers that are not finite, whole numbers beyond 2^53,
  * anything after the value. The caller frees *out_tree with cJSON_Delete. ERR_INPUT names the
- * byte offset (for duplicate members: the name) and what is wrong there. */
+ * byte, counted from 1 in its line (for duplicate members: the name), and what is wrong there. */
 MUST_CHECK int json_parse(const char *text, size_t length, cJSON **out_tree, struct err *err);
 
 /* The member of an object, exact case; NULL when it is absent. */

@@ -91,20 +91,32 @@ static bool has_limits(const struct json_field *field)
     return field->min != 0 || field->max != 0; /* exactly 0 as the table says */
 }
 
+/* A limit in plain digits: %g alone gives large whole ones an exponent. */
+static void add_limit(struct buf *out, double limit)
+{
+    buf_format(out, fabs(limit) < 1e17 && trunc(limit) == limit ? "%.0f" : "%.15g", limit);
+}
+
 /* " of 1 to 64 characters", " from 1 to 100", " of at least 1": before is " of " or " from ". */
 static void describe_range(struct buf *out, const struct json_field *field, const char *before,
                            const char *unit)
 {
     if (!has_limits(field) || (isinf(field->min) && isinf(field->max)))
         return;
-    if (field->min == field->max)
-        buf_format(out, " of exactly %.15g%s", field->min, unit);
-    else if (isinf(field->max))
-        buf_format(out, " of at least %.15g%s", field->min, unit);
-    else if (isinf(field->min) || (*unit && field->min <= 0))
-        buf_format(out, " of at most %.15g%s", field->max, unit);
-    else
-        buf_format(out, "%s%.15g to %.15g%s", before, field->min, field->max, unit);
+    bool open_below = isinf(field->min) || (*unit && field->min <= 0);
+    if (field->min == field->max) {
+        buf_add(out, " of exactly ");
+    } else if (isinf(field->max)) {
+        buf_add(out, " of at least ");
+    } else if (open_below) {
+        buf_add(out, " of at most ");
+    } else {
+        buf_add(out, before);
+        add_limit(out, field->min);
+        buf_add(out, " to ");
+    }
+    add_limit(out, isinf(field->max) ? field->min : field->max);
+    buf_add(out, unit);
 }
 
 static void describe_choices(struct buf *out, const char *const *choices)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,9 +33,10 @@ static int fail_at(struct scan *scan, size_t at, const char *what)
             line_start = i + 1;
         }
     }
-    return err_set(scan->err, ERR_INPUT, 0,
-                   "not acceptable JSON at byte %zu (line %zu, byte %zu of it): %s", at, line,
-                   at - line_start + 1, what);
+    size_t byte = at - line_start + 1;
+    if (line == 1)
+        return err_set(scan->err, ERR_INPUT, 0, "byte %zu: %s", byte, what);
+    return err_set(scan->err, ERR_INPUT, 0, "line %zu, byte %zu: %s", line, byte, what);
 }
 
 static int fail(struct scan *scan, const char *what)
@@ -212,6 +214,15 @@ static int scan_number_form(struct scan *scan, bool *out_whole)
     return 0;
 }
 
+/* No number of ours is that large, so whoever sends one made a slip or means a name. */
+static int fail_large(struct scan *scan, size_t at, const char *number)
+{
+    char what[NUMBER_BYTES + 64];
+    (void)snprintf(what, sizeof what,
+                   "the number %s is beyond 2^53; give it as text, or a smaller one", number);
+    return fail_at(scan, at, what);
+}
+
 static int scan_number(struct scan *scan)
 {
     size_t start = scan->at;
@@ -224,10 +235,10 @@ static int scan_number(struct scan *scan)
     char copy[NUMBER_BYTES + 1] = {0};
     memcpy(copy, scan->text + start, bytes);
     bool negative = copy[0] == '-';
-    if (whole && (bytes - negative > WHOLE_DIGITS || llabs(strtoll(copy, NULL, 10)) > WHOLE_MAX))
-        return fail_at(scan, start, "a whole number beyond 2^53 cannot be kept exactly");
-    if (!isfinite(strtod(copy, NULL)))
-        return fail_at(scan, start, "a number too large");
+    bool inexact =
+        whole && (bytes - negative > WHOLE_DIGITS || llabs(strtoll(copy, NULL, 10)) > WHOLE_MAX);
+    if (inexact || !isfinite(strtod(copy, NULL)))
+        return fail_large(scan, start, copy);
     return 0;
 }
 

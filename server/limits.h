@@ -14,6 +14,7 @@
 #define LIMIT_STRIPES 64      /* BACKUP takes up to 64 devices (domain.md 1.1) */
 #define LIMIT_LABELS 32       /* labels are for filters, not for storage */
 #define LIMIT_LABEL_CHARS 200
+#define LIMIT_LABEL_KEY_CHARS 64
 #define LIMIT_NOTIFY 16               /* webhooks a job may name */
 #define LIMIT_WAIT_S 300              /* api.md: Prefer: wait and verdict?wait= */
 #define LIMIT_PAGE 500                /* api.md: limit= of lists */

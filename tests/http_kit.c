@@ -25,10 +25,12 @@ struct http_kit *http_kit_start(int64_t request_ms)
     struct config config = {.key_file = kit_path(kit->folder, "key")};
     kit_ok(secrets_open(&config, &kit->secrets, &err), &err);
     free(config.key_file);
+    kit_ok(egress_open("10.1.0.0/16", &kit->egress, &err), &err);
     kit->jobs = fake_jobs_new(kit->store);
     struct http_parts parts = {.listen = "127.0.0.1:0",
                                .store = kit->store,
                                .secrets = kit->secrets,
+                               .egress = kit->egress,
                                .jobs = kit->jobs,
                                .request_ms = request_ms,
                                .check_ms = 50};
@@ -49,6 +51,7 @@ void http_kit_stop(struct http_kit *kit)
     fake_jobs_free(kit->jobs);
     store_close(kit->store);
     secrets_close(kit->secrets);
+    egress_close(kit->egress);
     kit_remove_folder(kit->folder);
     free(kit);
 }

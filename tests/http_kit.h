@@ -9,6 +9,7 @@ struct http_kit {
     char *folder;
     struct store *store;
     struct secrets *secrets;
+    struct egress *egress;
     struct jobs *jobs;
     struct http *http;
     int port;

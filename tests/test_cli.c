@@ -133,6 +133,18 @@ static struct show_job read_job(const char *text)
     "\"trials_planned\":60,\"percent\":12.4,\"current\":{\"arm\":\"a3\",\"label\":"                \
     "\"BUFFERCOUNT=100\",\"percent\":45}}}"
 
+#define UNREACHABLE                                                                                \
+    "{\"state\":\"waiting\",\"state_reason\":\"unreachable\",\"error\":{\"message\":"              \
+    "\"no answer from sql01:1433 within 15 s\"}}"
+
+static int count_characters(const char *text)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    return count;
+}
+
 static void the_progress_line_fits_the_terminal(void **state)
 {
     (void)state;
@@ -148,6 +160,9 @@ static void the_progress_line_fits_the_terminal(void **state)
         {MEASURING, 20, "trial 7 of 60"},
         {"{\"state\":\"queued\",\"state_reason\":null}", 80, "queued"},
         {"{\"state\":\"waiting\",\"state_reason\":\"window\"}", 80, "waiting: window"},
+        {UNREACHABLE, 80, "waiting: unreachable (no answer from sql01:1433 within 15 s)"},
+        {UNREACHABLE, 52, "waiting: unreachable (no answer from sql01:1433 w…)"},
+        {UNREACHABLE, 30, "waiting: unreachable"},
         {"{\"state\":\"running\",\"phase\":\"preparing\"}", 80, "preparing"},
         {"{\"state\":\"running\",\"phase\":\"analysing\",\"progress\":{\"trials_done\":60,"
          "\"trials_planned\":60,\"percent\":100,\"current\":null}}",
@@ -163,7 +178,7 @@ static void the_progress_line_fits_the_terminal(void **state)
         struct buf line = {0};
         show_progress(&job, cases[i].columns, &line);
         assert_string_equal(buf_text(&line), cases[i].line);
-        assert_true(strlen(buf_text(&line)) < (size_t)cases[i].columns);
+        assert_true(count_characters(buf_text(&line)) < cases[i].columns);
         buf_fini(&line);
     }
 }
@@ -272,6 +287,45 @@ static void problems_are_told_as_sentences(void **state)
     }
 }
 
+static void a_hint_reaches_the_same_server(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"health", "--url", "http://a:1", "--ca-file=/c", NULL};
+    static const char *const plain[] = {"health", NULL};
+    struct cli_args args;
+    struct buf text = {0};
+    assert_int_equal(read_args(given, &args, NULL), 0);
+    cli_add_connection(&args, &text);
+    assert_string_equal(buf_text(&text), " --url http://a:1 --ca-file /c");
+    buf_clear(&text);
+    setenv("SWEETSPOT_URL", "http://b:2", 1); /* whoever types the hint has it too */
+    assert_int_equal(read_args(plain, &args, NULL), 0);
+    unsetenv("SWEETSPOT_URL");
+    cli_add_connection(&args, &text);
+    assert_string_equal(buf_text(&text), "");
+    buf_fini(&text);
+}
+
+static void jobs_stand_in_columns(void **state)
+{
+    (void)state;
+    static const char answer[] =
+        "{\"items\":[{\"id\":\"b\",\"state\":\"waiting\",\"state_reason\":\"unreachable\","
+        "\"instance\":"
+        "\"sql01\",\"error\":{\"message\":\"no answer\"},\"summary\":null},{\"id\":\"a\",\"state\":"
+        "\"succeeded\",\"state_reason\":null,\"instance\":\"demo\",\"error\":null,\"summary\":"
+        "\"Keep the default\"}]}";
+    cJSON *tree = NULL;
+    struct buf text = {0};
+    assert_int_equal(json_parse(answer, strlen(answer), &tree, NULL), 0);
+    show_jobs(tree, &text);
+    assert_string_equal(buf_text(&text),
+                        "b  waiting       sql01             unreachable  no answer\n"
+                        "a  succeeded     demo              Keep the default\n");
+    buf_fini(&text);
+    cJSON_Delete(tree);
+}
+
 static void instances_stand_in_columns(void **state)
 {
     (void)state;
@@ -330,6 +384,8 @@ int main(void)
         cmocka_unit_test(a_long_label_is_cut_at_a_character),
         cmocka_unit_test(each_end_of_a_job_has_its_exit_status),
         cmocka_unit_test(problems_are_told_as_sentences),
+        cmocka_unit_test(a_hint_reaches_the_same_server),
+        cmocka_unit_test(jobs_stand_in_columns),
         cmocka_unit_test(instances_stand_in_columns),
         cmocka_unit_test(a_check_tells_what_to_grant),
     };

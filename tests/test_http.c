@@ -29,7 +29,8 @@ static void each_wrong_call_has_its_own_answer(void **state)
         {"GET", "/v1/jobs/", NULL, NULL, 404, "no such path"},
         {"GET", "/v2/jobs", NULL, NULL, 404, NULL},
         {"GET", "/a/b/c/d/e/f/g/h/i/j", NULL, NULL, 404, NULL},
-        {"PATCH", "/v1/instances/sql01", NULL, NULL, 405, "GET, HEAD, PUT, DELETE"},
+        {"PATCH", "/v1/instances/sql01", NULL, NULL, 405,
+         "this path takes GET, HEAD, PUT, DELETE, OPTIONS"},
         {"OPTIONS", "/v1/jobs", NULL, NULL, 204, NULL},
         {"GET", "/v1/jobs", "Accept: text/html\r\n", NULL, 406, "not-acceptable"},
         {"GET", "/v1/jobs", "Accept: text/html, */*;q=0.1\r\n", NULL, 200, NULL},
@@ -162,16 +163,10 @@ static void an_instance_lives_from_put_to_delete(void **state)
         {"PUT", "/v1/instances/a", NULL, http_kit_instance, 200, "\"held\":null"},
         {"GET", "/v1/instances/a", NULL, NULL, 200, "sql01.example.net"},
         {"GET", "/v1/instances/%61", NULL, NULL, 200, NULL},
-        {"GET", "/v1/instances/a", "If-None-Match: \"2\"\r\n", NULL, 304, ""},
-        {"GET", "/v1/instances/a", "If-None-Match: \"1\", W/\"2\"\r\n", NULL, 304, ""},
-        {"GET", "/v1/instances/a", "If-None-Match: \"1\"\r\n", NULL, 200, NULL},
-        {"PUT", "/v1/instances/a", "If-Match: \"1\"\r\n", http_kit_instance, 412, "precondition"},
-        {"PUT", "/v1/instances/a", "If-None-Match: *\r\n", http_kit_instance, 412, NULL},
-        {"PUT", "/v1/instances/a", "If-Match: \"2\"\r\n", http_kit_instance, 200, NULL},
+        {"PUT", "/v1/instances/a", "If-None-Match: *\r\n", http_kit_instance, 412, "precondition"},
         {"PUT", "/v1/instances/b", "If-Match: *\r\n", http_kit_instance, 412, NULL},
         {"PUT", "/v1/instances/b", "If-None-Match: *\r\n", http_kit_instance, 201, NULL},
-        {"DELETE", "/v1/instances/a", "If-Match: \"1\"\r\n", NULL, 412, NULL},
-        {"DELETE", "/v1/instances/a", "If-Match: \"3\"\r\n", NULL, 204, NULL},
+        {"DELETE", "/v1/instances/a", NULL, NULL, 204, NULL},
         {"DELETE", "/v1/instances/a", NULL, NULL, 404, "no instance"},
         {"GET", "/v1/instances/a", NULL, NULL, 404, NULL},
         {"GET", "/v1/instances/NO", NULL, NULL, 404, NULL},
@@ -179,7 +174,66 @@ static void an_instance_lives_from_put_to_delete(void **state)
     };
     const struct http_kit *kit = *state;
     SPEAK(kit->port, lines);
-    assert_int_equal(fake_jobs_wakes(kit->jobs), 5); /* one per PUT that was stored */
+    assert_int_equal(fake_jobs_wakes(kit->jobs), 4); /* one per PUT that was stored */
+}
+
+/* PUTs and returns If-Match or If-None-Match with the ETag that came; the caller frees it. */
+static char *put_and_match(int port, const char *target, const char *body, const char *header)
+{
+    struct reply reply = call(port, "PUT", target, NULL, body);
+    assert_true(reply.status == 200 || reply.status == 201);
+    char *line = mem_format("%s: %s\r\n", header, reply_header(&reply, "ETag"));
+    reply_fini(&reply);
+    return line;
+}
+
+static void a_change_is_made_only_to_the_version_that_was_seen(void **state)
+{
+    const struct http_kit *kit = *state;
+    const char *body = http_kit_instance;
+    char *first = put_and_match(kit->port, "/v1/instances/a", body, "If-Match");
+    char *second = put_and_match(kit->port, "/v1/instances/a", body, "If-Match");
+    char *weak = mem_format("If-None-Match: \"1\", W/%s", second + strlen("If-Match: "));
+    const struct line lines[] = {
+        {"GET", "/v1/instances/a", weak, NULL, 304, ""},
+        {"GET", "/v1/instances/a", "If-None-Match: \"1\"\r\n", NULL, 200, NULL},
+        {"PUT", "/v1/instances/a", first, body, 412, "precondition"},
+        {"DELETE", "/v1/instances/a", first, NULL, 412, NULL},
+        {"PUT", "/v1/instances/a", second, body, 200, NULL},
+        {"DELETE", "/v1/instances/a", second, NULL, 412, NULL},
+        {"DELETE", "/v1/instances/a", "If-Match: *\r\n", NULL, 204, NULL},
+    };
+    SPEAK(kit->port, lines);
+    free(first);
+    free(second);
+    free(weak);
+}
+
+/* The name comes back with version 1; its ETag must not. */
+static void what_was_deleted_and_made_anew_has_another_etag(void **state)
+{
+    static const char hook[] = "{\"url\":\"https://chat.example.net/x/abcd\",\"format\":\"slack\"}";
+    static const char *const targets[] = {"/v1/instances/a", "/v1/webhooks/a"};
+    const struct http_kit *kit = *state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *body = i == 0 ? http_kit_instance : hook;
+        char *match = put_and_match(kit->port, targets[i], body, "If-Match");
+        char *none = put_and_match(kit->port, targets[i], body, "If-None-Match");
+        int64_t made_ms = clock_wall_ms();
+        const struct line gone[] = {{"DELETE", targets[i], NULL, NULL, 204, NULL}};
+        SPEAK(kit->port, gone);
+        while (clock_wall_ms() == made_ms)
+            (void)sched_yield();
+        const struct line anew[] = {
+            {"PUT", targets[i], NULL, body, 201, NULL},
+            {"DELETE", targets[i], match, NULL, 412, NULL},
+            {"PUT", targets[i], NULL, body, 200, NULL},
+            {"GET", targets[i], none, NULL, 200, NULL}, /* both are version 2 */
+        };
+        SPEAK(kit->port, anew);
+        free(match);
+        free(none);
+    }
 }
 
 static void what_was_read_may_be_written_back(void **state)
@@ -204,6 +258,24 @@ static void an_instance_with_jobs_stays(void **state)
     };
     SPEAK(kit->port, lines);
     free(id);
+}
+
+#define HOOK(url) "{\"url\":\"" url "\",\"format\":\"slack\"}"
+
+static void a_webhook_to_a_refused_address_is_told_at_once(void **state)
+{
+    static const char both[] = "{\"url\":\"http://127.0.0.1/x\",\"format\":\"pigeon\"}";
+    static const struct line lines[] = {
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://169.254.169.254/x"), 400, "webhooks_allow"},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("https://10.0.0.1/x"), 400, "\"/url\""},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://[::1]:80/x"), 400, "loopback"},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://2130706433/x"), 400, "loopback"},
+        {"PUT", "/v1/webhooks/w", NULL, both, 400, "and 1 more"},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://10.1.0.1/x"), 201, NULL},
+        {"PUT", "/v1/webhooks/w", NULL, HOOK("http://localhost/x"), 200, NULL}, /* told when sent */
+    };
+    const struct http_kit *kit = *state;
+    SPEAK(kit->port, lines);
 }
 
 static void a_webhook_lives_from_put_to_delete(void **state)
@@ -337,8 +409,11 @@ int main(void)
         HTTP_TEST(a_body_that_is_too_long_is_refused),
         HTTP_TEST(chunks_are_counted_too),
         HTTP_TEST(an_instance_lives_from_put_to_delete),
+        HTTP_TEST(a_change_is_made_only_to_the_version_that_was_seen),
+        HTTP_TEST(what_was_deleted_and_made_anew_has_another_etag),
         HTTP_TEST(what_was_read_may_be_written_back),
         HTTP_TEST(an_instance_with_jobs_stays),
+        HTTP_TEST(a_webhook_to_a_refused_address_is_told_at_once),
         HTTP_TEST(a_webhook_lives_from_put_to_delete),
         cmocka_unit_test(a_slow_client_is_cut),
         cmocka_unit_test(the_deadline_starts_anew_with_each_request),

@@ -209,7 +209,7 @@ static void a_report_is_there_when_the_job_ended(void **state)
     char *id = http_kit_submit(kit);
     char *path = mem_format("/v1/jobs/%s/report", id);
     const struct line before[] = {
-        {"GET", path, NULL, NULL, 404, "no report yet"},
+        {"GET", path, NULL, NULL, 404, "no report yet: it is queued"},
         {"GET", "/v1/jobs/0193a1b2-0000-7000-8000-000000000000/report", NULL, NULL, 404,
          "no job has this id"},
     };
@@ -224,6 +224,52 @@ static void a_report_is_there_when_the_job_ended(void **state)
     SPEAK(kit->port, after);
     free(path);
     free(id);
+}
+
+static void a_report_that_will_never_be_there_is_told_so(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    char *cancel = mem_format("/v1/jobs/%s/cancel", id);
+    char *path = mem_format("/v1/jobs/%s/report", id);
+    const struct line lines[] = {
+        {"POST", cancel, NULL, NULL, 202, NULL},
+        {"GET", path, NULL, NULL, 404, "this job ended without a report: cancelled"},
+    };
+    SPEAK(kit->port, lines);
+    free(path);
+    free(cancel);
+    free(id);
+}
+
+static void an_id_may_come_in_capitals(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    char *path = mem_format("/v1/jobs/%s", id);
+    for (char *at = path + strlen("/v1/jobs/"); *at; at++)
+        if (*at >= 'a' && *at <= 'f')
+            *at = (char)(*at - 'a' + 'A');
+    const struct line lines[] = {
+        {"GET", path, NULL, NULL, 200, id},
+        {"GET", path, "Prefer: wait=0\r\n", NULL, 200, id},
+    };
+    SPEAK(kit->port, lines);
+    free(path);
+    free(id);
+}
+
+static void a_number_that_is_too_large_is_told_as_such(void **state)
+{
+    static const char body[] = "{\"kind\":\"backup_sweep\",\"x\":18446744073709551616}";
+    const struct http_kit *kit = *state;
+    const struct line lines[] = {
+        {"POST", "/v1/jobs", NULL, body, 400,
+         "it cannot be read: byte 28: the number 18446744073709551616 is beyond 2^53"},
+        {"POST", "/v1/jobs", NULL, "{\n  kind}", 400,
+         "it cannot be read: line 2, byte 3: expected"},
+    };
+    SPEAK(kit->port, lines);
 }
 
 /* --- long polls ---------------------------------------------------------------------------- */
@@ -361,6 +407,9 @@ int main(void)
         HTTP_TEST(filters_are_checked),
         HTTP_TEST(trials_come_as_json_or_csv),
         HTTP_TEST(a_report_is_there_when_the_job_ended),
+        HTTP_TEST(a_report_that_will_never_be_there_is_told_so),
+        HTTP_TEST(an_id_may_come_in_capitals),
+        HTTP_TEST(a_number_that_is_too_large_is_told_as_such),
         HTTP_TEST(a_wait_ends_with_the_job),
         HTTP_TEST(a_wait_ends_with_its_time),
         HTTP_TEST(waits_that_cannot_be_are_not_held),

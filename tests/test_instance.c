@@ -94,11 +94,15 @@ static const struct wrong wrongs[] = {
     {"/allow", "{'paths':['/a','/b/../c']}", "/allow/paths/1", "\"..\""},
     {"/allow", "{'paths':['D:\\\\a\\\\..\\\\b']}", "/allow/paths/0", "\"..\""},
     {"/allow", "{'paths':[5]}", "/allow/paths/0", ""},
+    {"/allow", "{'paths':['']}", "/allow/paths/0", "1 to 259"},
     {"/allow", "{'custom_sql':'yes'}", "/allow/custom_sql", ""},
     {"/custom_login", "'bench'", NULL, "custom_password"},
     {"/custom_password", "{'env':'SWEETSPOT_SECRET_Y'}", "/custom_login", "custom_password"},
     {"/labels", "[]", NULL, ""},
     {"/labels", "{'site':5}", "/labels/site", "200"},
+    {"/labels", "{'':'x'}", "/labels/", "must have a name of 1 to 64"},
+    {"/labels", "{'a:b':'x'}", "/labels/a:b", "without \":\""},
+    {"/labels", "{'12345678901234567890123456789012345678901234567890123456789012345':''}", "/labels/12345678901234567890123456789012345678901234567890123456789012345", "1 to 64"},
     {"/prot", "1433", "/prot", "port"},
 };
 /* clang-format on */
@@ -115,6 +119,34 @@ static void refuses_each_wrong_value_where_it_stands(void **state)
         json_faults_fini(&faults);
         instance_fini(&instance);
     }
+}
+
+static void tells_all_faults_at_once_and_each_place_once(void **state)
+{
+    static const char *const pointers[] = {"/port",
+                                           "/lanes/0",
+                                           "/windows/0/days/0",
+                                           "/windows/0/from",
+                                           "/windows/0/to",
+                                           "/windows/0/time_zone",
+                                           "/windows/1/from",
+                                           "/windows/1/time_zone",
+                                           "/allow/paths/0"};
+    struct instance instance;
+    struct json_faults faults = {0};
+    cJSON *tree = jobs_kit_json(MINIMAL);
+    jobs_kit_set(tree, "/port", "0");
+    jobs_kit_set(tree, "/lanes", "['']");
+    jobs_kit_set(tree, "/allow", "{'paths':['']}");
+    jobs_kit_set(tree, "/windows",
+                 "[{'days':['Sat'],'from':'24:00','to':'1:00','time_zone':'Mars/X'},"
+                 "{'days':['sat'],'from':'','to':'01:00','time_zone':''}]");
+    assert_int_equal(instance_read(tree, place_of(state)->secrets, &instance, &faults), -1);
+    for (size_t i = 0; i < JSON_COUNT(pointers); i++)
+        jobs_kit_expect_fault(&faults, pointers[i], "");
+    assert_int_equal(faults.count, JSON_COUNT(pointers));
+    json_faults_fini(&faults);
+    instance_fini(&instance);
 }
 
 static void accepts_what_the_contract_allows(void **state)
@@ -295,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         JOBS_TEST(refuses_each_wrong_value_where_it_stands),
+        JOBS_TEST(tells_all_faults_at_once_and_each_place_once),
         JOBS_TEST(accepts_what_the_contract_allows),
         JOBS_TEST(refuses_a_certificate_without_required_encryption),
         JOBS_TEST(tells_all_faults_at_once),

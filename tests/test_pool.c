@@ -123,8 +123,9 @@ static void cancel(struct scene *scene, const char *id)
     jobs_cancelled(scene->jobs, id);
 }
 
-#define ON_NUL "{'database':'Sales'}"
-#define ON_DISK "{'database':'Sales','targets':[{'name':'d','paths':['/backup']}]}"
+#define ON_NUL "{'database':'Sales','buffercount':[50]}"
+#define ON_DISK                                                                                    \
+    "{'database':'Sales','buffercount':[50],'targets':[{'name':'d','paths':['/backup']}]}"
 
 /* --- tests ---------------------------------------------------------------------------------- */
 
@@ -149,7 +150,7 @@ static void carries_jobs_of_several_instances_to_their_ends(void **state)
         free(ids[i]);
     }
     assert_int_equal(fake_files(), 0);
-    assert_int_equal(fake_backups(), 6 * 2);
+    assert_int_equal(fake_backups(), 6 * 2 * 2); /* two settings, each twice */
 }
 
 static void takes_up_at_its_start_what_another_process_left_running(void **state)

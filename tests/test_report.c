@@ -68,12 +68,13 @@ static void set_up(struct fixture *it)
                                  .arm_count = ARMS,
                                  .trials = it->trials};
     for (int a = 0; a < ARMS; a++)
-        it->arms[a] = (struct arm){.index = a,
-                                   .label = mem_copy(labels[a]),
-                                   .settings = cJSON_Parse("{\"target\":\"NUL\"}"),
-                                   .baseline = a == 0,
-                                   .against = 0,
-                                   .buffer_memory_mib = memories[a]};
+        it->arms[a] = (struct arm){
+            .index = a,
+            .label = mem_copy(labels[a]),
+            .settings = cJSON_Parse("{\"target\":\"NUL\",\"buffercount\":\"default\"}"),
+            .baseline = a == 0,
+            .against = 0,
+            .buffer_memory_mib = memories[a]};
     for (int b = 0; b <= BLOCKS; b++)
         for (int a = 0; a < ARMS; a++)
             add_trial(it, a, b, seconds[a] * ripple[(a * 3 + b * 5) % 7]);
@@ -345,15 +346,16 @@ static void the_verdict_comes_first_in_words(void **state)
     recommend(report, true);
     markdown = report_markdown(report);
     assert_ptr_equal(strstr(markdown, "**Keep the default**: the data do not show that any setting "
-                                      "is more than 2 % faster."),
+                                      "is more than 2 % faster. The default here: "),
                      markdown);
     free(markdown);
 
     recommend(report, false);
     markdown = report_markdown(report);
-    assert_ptr_equal(strstr(markdown, "**BUFFERCOUNT=50** reads 1.82 times as fast as the server's "
-                                      "default (95 % interval 1.81 to 1.82) and takes 50 MiB of "
-                                      "buffers.\n"),
+    assert_ptr_equal(strstr(markdown,
+                            "**BUFFERCOUNT=50** reads 1.82 times as fast as the default (95 % "
+                            "interval 1.81 to 1.82) and takes 50 MiB of buffers. The default "
+                            "here: BUFFERCOUNT not sent, NO_COMPRESSION.\n"),
                      markdown);
     free(markdown);
     cJSON_Delete(report);
@@ -393,6 +395,7 @@ static void the_report_reads_from_top_to_bottom(void **state)
         "## Recommendation",
         "The data cannot tell apart from the best: buffercount 50 to 100.",
         "a restore with the same options takes them too",
+        "What follows is meant for your regular backups: it has no COPY_ONLY",
         "T-SQL:\n\n````sql\nBACKUP DATABASE [a`b] TO DISK = N'```'\n````\n",
         "Ola Hallengren's DatabaseBackup:\n\n```sql\n",
         "dbatools:\n\n```powershell\n",
@@ -413,6 +416,8 @@ static void the_report_reads_from_top_to_bottom(void **state)
         else
             at = found;
     }
+    assert_string_equal(markdown + strlen(markdown) - strlen("tolerance 2 %.\n"),
+                        "tolerance 2 %.\n");
     free(markdown);
     cJSON_Delete(report);
     tear_down(&it);

@@ -202,10 +202,12 @@ static void tags_are_compared_as_rfc_9110_says(void **state)
     assert_false(etag_in("\"1", "\"1\"", false));
     assert_false(etag_in("1", "\"1\"", true));
     assert_false(etag_in("", "\"1\"", true));
-    assert_true(precondition_holds(&(struct precondition){.if_none_match = "*"}, -1));
-    assert_false(precondition_holds(&(struct precondition){.if_none_match = "*"}, 3));
-    assert_false(precondition_holds(&(struct precondition){.if_match = "*"}, -1));
-    assert_true(precondition_holds(&(struct precondition){.if_match = "\"3\""}, 3));
+    assert_true(precondition_holds(&(struct precondition){.if_none_match = "*"}, NULL));
+    assert_false(precondition_holds(&(struct precondition){.if_none_match = "*"}, "\"3\""));
+    assert_false(precondition_holds(&(struct precondition){.if_match = "*"}, NULL));
+    assert_true(precondition_holds(&(struct precondition){.if_match = "\"3\""}, "\"3\""));
+    char one[ETAG_SIZE];
+    assert_string_equal(etag_of_named(3, 1796000000000, one), "\"3-1796000000000\"");
 }
 
 int main(void)

@@ -402,7 +402,7 @@ static void fails_when_every_trial_failed(void **state)
     struct jobs_place *place = place_of(state);
     struct script script = {.outcome = FAKE_NO_DEVICE};
     fake_set_on_backup(follow, &script);
-    char *id = put_job(place, "{'database':'Sales'}", "5");
+    char *id = put_job(place, "{'database':'Sales','buffercount':[50]}", "5");
     carry(place, id);
     struct job_row row = jobs_place_get_job(place, id);
     assert_string_equal(row.state, "failed");
@@ -416,12 +416,12 @@ static void repeats_a_contaminated_trial(void **state)
     struct jobs_place *place = place_of(state);
     struct script script = {.at = 2, .outcome = FAKE_DEADLOCK};
     fake_set_on_backup(follow, &script);
-    char *id = put_job(place, "{'database':'Sales'}", "5");
+    char *id = put_job(place, "{'database':'Sales','buffercount':[50]}", "5");
     carry(place, id);
     jobs_place_expect_state(place, id, "succeeded", NULL);
     assert_int_equal(count_trials(place, id, "contaminated"), 1);
-    assert_int_equal(count_trials(place, id, "ok"), 3);
-    expect_progress(place, id, 3, 3);
+    assert_int_equal(count_trials(place, id, "ok"), 6);
+    expect_progress(place, id, 6, 6);
     free(id);
 }
 

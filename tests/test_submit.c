@@ -110,6 +110,7 @@ static void tells_all_faults_of_form_store_and_kind_at_once(void **state)
     jobs_kit_expect_fault(&faults, "/notify/2", "name of a webhook");
     jobs_kit_expect_fault(&faults, "/priority", "9");
     jobs_kit_expect_fault(&faults, "/parameters/buffercount/1", "positive integer");
+    assert_int_equal(faults.count, 4); /* a bad name is not looked for as well */
     json_faults_fini(&faults);
     submission_fini(&submission);
 }

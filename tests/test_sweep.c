@@ -311,6 +311,9 @@ static const struct wrong wrongs[] = {
     {"{'database':'S','confirm_on':{'name':'NUL','paths':['/backup']}}", "/parameters/confirm_on/name", "swept target"},
     {"{'database':'S','confirm_on':{'name':'x','paths':['/backup'],'files':2},'files':[1]}", "/parameters/confirm_on/files", "swept list"},
     {"{'database':'S','confirm_on':'x'}", "/parameters/confirm_on", ""},
+    {"{'database':'S'}", "/parameters", "nothing to compare"},
+    {"{'database':'S','buffercount':['default']}", "/parameters", "nothing to compare"},
+    {"{'database':'S','confirm_on':{'name':'x','paths':['/backup']}}", "/parameters", "nothing to compare"},
 };
 /* clang-format on */
 
@@ -329,16 +332,19 @@ static void accepts_what_the_contract_allows(void **state)
 {
     (void)state;
     static const char *const rights[] = {
-        "{'database':'S'}",
-        "{'database':'na]me [x] \\u00e4'}",
+        "{'database':'S','buffercount':['default',7]}",
+        "{'database':'na]me [x] \\u00e4','buffercount':['default',7]}",
         "{'database':'S','buffercount':['default',7,50],'blocksize':[512,65536]}",
         "{'database':'S','buffercount':[7],'maxtransfersize':['default',65536,4194304]}",
         "{'database':'S','files':[1,64],'compression':['default','off','on','MS_XPRESS']}",
-        "{'database':'S','targets':[{'name':'a','paths':['/backup/x','/backup'],'files':3}]}",
-        "{'database':'S','targets':[{'name':'b','paths':['d:\\\\BACKUP\\\\x']}]}",
-        "{'database':'S','targets':[{'name':'c','paths':['NUL'],'files':2}]}",
-        "{'database':'S','confirm_on':{'name':'x','paths':['/backup']}}",
-        "{'database':'S','confirm_on':null}",
+        "{'database':'S','targets':[{'name':'a','paths':['/backup/x','/backup'],'files':3}],"
+        "'buffercount':['default',7]}",
+        "{'database':'S','targets':[{'name':'b','paths':['d:\\\\BACKUP\\\\x']}],"
+        "'buffercount':['default',7]}",
+        "{'database':'S','targets':[{'name':'c','paths':['NUL'],'files':2}],'blocksize':[512]}",
+        "{'database':'S','confirm_on':{'name':'x','paths':['/backup']},"
+        "'buffercount':['default',7]}",
+        "{'database':'S','confirm_on':null,'buffercount':['default',7]}",
     };
     for (size_t i = 0; i < JSON_COUNT(rights); i++) {
         struct json_faults faults = {0};

@@ -1,13 +1,17 @@
 /* backup_sweep from curl to report, against the simulator. */
 #include "server/clock.h"
+#include "server/daemon.h"
 #include "server/mem.h"
 #include "tests/harness.h"
 
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -197,9 +201,48 @@ static void a_running_job_goes_on_from_its_stored_trials(void **state)
     harness_stop(house);
 }
 
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *walk)
+{
+    (void)info;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static void the_state_folder_is_made_with_its_parents(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    struct config config = house->config;
+    struct daemon *daemon = NULL;
+    struct err err = {0};
+    struct stat info;
+    char *parent = mem_format("%s/a/b", house->dir);
+    config.state_dir = mem_format("%s//c", parent);
+    config.store = mem_format("sqlite:%s/c/db", parent);
+    config.key_file = mem_format("%s/c/key", parent);
+    harness_stop_daemon(house); /* one daemon a process */
+    if (daemon_start(&config, &daemon, &err) < 0)
+        fail_msg("%s", err.msg);
+    assert_true(daemon_stop(daemon));
+    assert_int_equal(stat(parent, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    assert_int_equal(stat(config.state_dir, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    parent[strlen(house->dir) + strlen("/a")] = '\0';
+    assert_int_equal(nftw(parent, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    free(config.state_dir);
+    free(config.store);
+    free(config.key_file);
+    free(parent);
+    harness_start_daemon(house);
+    harness_stop(house);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_state_folder_is_made_with_its_parents),
         cmocka_unit_test(a_sweep_finds_the_sweet_spot),
         cmocka_unit_test(the_default_arm_sends_no_buffercount_and_every_backup_is_copy_only),
         cmocka_unit_test(files_are_fresh_for_each_trial_and_gone_afterwards),

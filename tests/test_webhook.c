@@ -26,7 +26,7 @@ static void refuses_each_wrong_value_where_it_stands(void **state)
     } wrongs[] = {
         {"/url", NULL, NULL, "required"},
         {"/url", "null", NULL, ""},
-        {"/url", "5", NULL, "{\"env\": NAME}"},
+        {"/url", "5", NULL, "must be a URL or a reference {\"env\": NAME} or {\"file\": NAME}"},
         {"/url", "''", NULL, ""},
         {"/url", "'ftp://x/y'", NULL, "http"},
         {"/url", "'https://user:pw@x/y'", NULL, ""},

@@ -200,8 +200,12 @@ static void an_address_inside_is_refused_for_good(void **state)
     (void)state;
     struct receiver *receiver = receiver_start();
     struct harness *house = house_with_hook(receiver, "'format':'json','events':['*']");
+    /* in a body it is refused at once; behind a reference it is seen when something is sent */
+    assert_int_equal(setenv("SWEETSPOT_SECRET_INSIDE", "http://169.254.169.254/latest", 1), 0);
     cJSON_Delete(harness_call(house, "PUT", "/v1/webhooks/dba",
-                              "{'url':'http://169.254.169.254/latest','format':'json',"
+                              "{'url':'http://169.254.169.254/latest','format':'json'}", 400));
+    cJSON_Delete(harness_call(house, "PUT", "/v1/webhooks/dba",
+                              "{'url':{'env':'SWEETSPOT_SECRET_INSIDE'},'format':'json',"
                               "'events':['*']}",
                               200));
     cJSON_Delete(sweep_run(house, ONE, NULL));

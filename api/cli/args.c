@@ -144,10 +144,22 @@ int cli_args_read(int argc, char *const argv[], struct cli_args *out, struct err
     }
     if (check(&args, used, err) < 0)
         return -1;
+    args.url_given = args.url != NULL;
+    args.token_file_given = args.token_file != NULL;
     args.url = or_environment(args.url, "SWEETSPOT_URL");
     args.token_file = or_environment(args.token_file, "SWEETSPOT_TOKEN_FILE");
     *out = args;
     return 0;
+}
+
+void cli_add_connection(const struct cli_args *args, struct buf *out)
+{
+    if (args->url_given)
+        buf_format(out, " --url %s", args->url);
+    if (args->token_file_given)
+        buf_format(out, " --token-file %s", args->token_file);
+    if (args->ca_file)
+        buf_format(out, " --ca-file %s", args->ca_file);
 }
 
 /* --- help ---------------------------------------------------------------------------------- */
@@ -181,6 +193,11 @@ void cli_help(const struct cli_command *command, struct buf *out)
     for (const struct cli_command *row = cli_commands; row->name; row++)
         buf_format(out, "  %-10s %s\n             %s\n", row->name, row->usage, row->summary);
     help_options(NULL, out);
+    buf_format(
+        out,
+        "\nWhile the server does not answer, a job is waited for up to %d s, and a submit whose\n"
+        "answer got lost is sent again (it makes one job only) for up to %d s.\n",
+        CLI_GIVE_UP_S, CLI_SUBMIT_GIVE_UP_S);
     buf_add(out,
             "\nExit status:\n"
             "  0 ok   1 failed or cancelled   2 wrong usage   3 inconclusive\n"

@@ -27,15 +27,21 @@ enum cli_option {
     CLI_OPTION_MARKDOWN = 4,
 };
 
+/* How long a job is waited for while its server does not answer: a restart, with clean-up of the
+ * running trial, is over by then. And how long a lost answer to a submit is asked for again. */
+#define CLI_GIVE_UP_S 120
+#define CLI_SUBMIT_GIVE_UP_S 60
+
 #define CLI_OPERANDS 3 /* at most, beside the command's name */
 
 struct cli_args {
     const struct cli_command *command; /* NULL: --help or --version stands alone */
     const char *operands[CLI_OPERANDS];
     size_t operand_count;
-    const char *url;        /* NULL: the default */
-    const char *token_file; /* NULL: none */
-    const char *ca_file;    /* NULL: the system's */
+    const char *url;                  /* NULL: the default */
+    const char *token_file;           /* NULL: none */
+    const char *ca_file;              /* NULL: the system's */
+    bool url_given, token_file_given; /* on the command line, not in the environment */
     bool wait, json, markdown, no_color, help, version;
 };
 
@@ -60,6 +66,10 @@ MUST_CHECK int cli_args_read(int argc, char *const argv[], struct cli_args *out,
 
 /* The text of --help, of one command when it is not NULL. */
 void cli_help(const struct cli_command *command, struct buf *out);
+
+/* Appends the options another call needs to reach the same server: " --url URL". What stands in the
+ * environment is not repeated. */
+void cli_add_connection(const struct cli_args *args, struct buf *out);
 
 /* Says a sentence on standard error: "sweetspot: …". */
 void cli_say(const char *format, ...) PRINTF_LIKE(1, 2);

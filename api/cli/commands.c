@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define NS_PER_MS INT64_C(1000000)
-#define SUBMIT_GIVE_UP_MS 60000 /* how long a lost answer is asked for again */
+#define SUBMIT_GIVE_UP_MS (INT64_C(1000) * CLI_SUBMIT_GIVE_UP_S)
 #define SUBMIT_RETRY_MS 500
 
 /* --- common -------------------------------------------------------------------------------- */
@@ -69,10 +69,10 @@ static void print(const char *text)
 }
 
 /* Tells why no answer came, and gives the exit status. */
-static int tell_failure(const struct err *err)
+static int tell_failure(const struct err *err, const struct cli_args *args)
 {
     if (err->code == ERR_CANCELLED)
-        return wait_interrupted(NULL);
+        return wait_interrupted(NULL, args);
     cli_say("%s", err->msg);
     return err->code == ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_USAGE;
 }
@@ -88,11 +88,12 @@ static int tell_problem(const struct http_answer *answer)
 }
 
 /* Sends a request; CLI_OK: *out is an answer of 2xx, which the caller frees. Else it was told. */
-static int ask(struct http *http, const struct http_request *request, struct http_answer *out)
+static int ask(struct http *http, const struct cli_args *args, const struct http_request *request,
+               struct http_answer *out)
 {
     struct err err = {0};
     if (http_send(http, request, out, &err) < 0)
-        return tell_failure(&err);
+        return tell_failure(&err, args);
     if (out->status >= 200 && out->status < 300)
         return CLI_OK;
     int status = tell_problem(out);
@@ -101,11 +102,11 @@ static int ask(struct http *http, const struct http_request *request, struct htt
 }
 
 /* The same for an answer that is JSON; *out_tree is the caller's. */
-static int ask_json(struct http *http, const struct http_request *request, struct http_answer *out,
-                    cJSON **out_tree)
+static int ask_json(struct http *http, const struct cli_args *args,
+                    const struct http_request *request, struct http_answer *out, cJSON **out_tree)
 {
     struct err err = {0};
-    int status = ask(http, request, out);
+    int status = ask(http, args, request, out);
     if (status != CLI_OK)
         return status;
     if (json_parse(out->body, out->body_bytes, out_tree, &err) == 0)
@@ -127,13 +128,13 @@ static bool is_job_id(const char *id)
 
 /* --- report, watch ------------------------------------------------------------------------- */
 
-static int print_report(struct http *http, const char *id, bool json)
+static int print_report(struct http *http, const struct cli_args *args, const char *id)
 {
     struct http_answer answer = {0};
     char *path = mem_format("/v1/jobs/%s/report", id);
     struct http_request request = {
-        .method = "GET", .path = path, .accept = json ? NULL : "text/markdown"};
-    int status = ask(http, &request, &answer);
+        .method = "GET", .path = path, .accept = args->json ? NULL : "text/markdown"};
+    int status = ask(http, args, &request, &answer);
     if (status == CLI_OK)
         print(answer.body);
     http_answer_fini(&answer);
@@ -145,7 +146,7 @@ static int run_report(struct http *http, const struct cli_args *args)
 {
     if (!is_job_id(args->operands[0]))
         return CLI_USAGE;
-    return print_report(http, args->operands[0], args->json);
+    return print_report(http, args, args->operands[0]);
 }
 
 static void tell_job_error(const cJSON *job, const struct show_job *end)
@@ -168,8 +169,25 @@ static void tell_job_error(const cJSON *job, const struct show_job *end)
     buf_fini(&text);
 }
 
-/* Waits for the end, prints the summary and the report. */
-static int watch(struct http *http, const char *id, const struct cli_args *args)
+/* What people are shown: the summary, then the report. */
+static int print_end(struct http *http, const struct cli_args *args, const char *id,
+                     const cJSON *job, int status)
+{
+    const cJSON *summary = json_member(job, "summary");
+    bool has_report = status == CLI_OK || status == CLI_INCONCLUSIVE;
+    if (cJSON_IsString(summary) && !args->json) {
+        struct buf text = {0};
+        show_text(summary->valuestring, &text);
+        (void)printf("%s\n\n", buf_text(&text));
+        buf_fini(&text);
+    }
+    int report_status = has_report ? print_report(http, args, id) : CLI_OK;
+    return report_status == CLI_OK ? status : report_status;
+}
+
+/* Waits for the end and prints what came out. wants_report: with --json the report where there is
+ * one, else always the job. */
+static int watch(struct http *http, const char *id, const struct cli_args *args, bool wants_report)
 {
     cJSON *job = NULL;
     struct show_job end;
@@ -178,34 +196,40 @@ static int watch(struct http *http, const char *id, const struct cli_args *args)
         return status;
     show_job_read(job, &end);
     status = show_job_exit(&end);
-    const cJSON *summary = json_member(job, "summary");
-    if (cJSON_IsString(summary) && !args->json) {
-        struct buf text = {0};
-        show_text(summary->valuestring, &text);
-        (void)printf("%s\n\n", buf_text(&text));
-        buf_fini(&text);
-    }
-    if (status == CLI_OK || status == CLI_INCONCLUSIVE) {
-        int report_status = print_report(http, id, args->json);
-        status = report_status == CLI_OK ? status : report_status;
+    bool is_good = status == CLI_OK || status == CLI_INCONCLUSIVE;
+    if (args->json && (!is_good || !wants_report)) {
+        char *text = json_print(job);
+        print(text);
+        free(text);
     } else {
-        tell_job_error(job, &end);
+        status = print_end(http, args, id, job, status);
     }
+    if (!is_good)
+        tell_job_error(job, &end);
     cJSON_Delete(job);
     return status;
 }
 
 static int run_watch(struct http *http, const struct cli_args *args)
 {
-    return is_job_id(args->operands[0]) ? watch(http, args->operands[0], args) : CLI_USAGE;
+    return is_job_id(args->operands[0]) ? watch(http, args->operands[0], args, false) : CLI_USAGE;
+}
+
+/* Tells what happened and how to see the job, on the same server. */
+static void hint_watch(const char *what, const char *id, const struct cli_args *args)
+{
+    struct buf to = {0};
+    cli_add_connection(args, &to);
+    cli_say("%s. See it: sweetspot watch %s%s", what, id, buf_text(&to));
+    buf_fini(&to);
 }
 
 /* --- submit -------------------------------------------------------------------------------- */
 
 /* Sends the job until there is an answer: its key makes that safe when one got lost. A server that
  * was never there is told at once. */
-static int submit_once_or_more(struct http *http, const struct http_request *request,
-                               struct http_answer *out)
+static int submit_once_or_more(struct http *http, const struct cli_args *args,
+                               const struct http_request *request, struct http_answer *out)
 {
     int64_t give_up_ms = clock_mono_ns() / NS_PER_MS + SUBMIT_GIVE_UP_MS;
     bool may_have_arrived = false;
@@ -218,14 +242,14 @@ static int submit_once_or_more(struct http *http, const struct http_request *req
         may_have_arrived |= rc == 0 || err.detail == 1;
         bool is_late = clock_mono_ns() / NS_PER_MS > give_up_ms;
         if (rc < 0 && (err.code != ERR_UNREACHABLE || !may_have_arrived || is_late))
-            return tell_failure(&err);
+            return tell_failure(&err, args);
         if (rc == 0 && is_late)
             return tell_problem(out);
         if (rc == 0 && out->retry_after_s > 0)
             pause_ms = out->retry_after_s < 10 ? out->retry_after_s * 1000 : 10000;
         http_answer_fini(out);
         if (!wait_ms(pause_ms))
-            return wait_interrupted(NULL);
+            return wait_interrupted(NULL, args);
     }
 }
 
@@ -240,7 +264,7 @@ static int submit(struct http *http, const struct cli_args *args, const struct b
                                    .body = buf_text(body),
                                    .body_bytes = body->length,
                                    .idempotency_key = ids_new(key)};
-    int status = submit_once_or_more(http, &request, &answer);
+    int status = submit_once_or_more(http, args, &request, &answer);
     if (status != CLI_OK)
         goto out;
     status = CLI_FAILED;
@@ -256,10 +280,10 @@ static int submit(struct http *http, const struct cli_args *args, const struct b
     status = CLI_OK;
     if (args->wait) {
         (void)fprintf(stderr, "job %s\n", id->valuestring);
-        status = watch(http, id->valuestring, args);
+        status = watch(http, id->valuestring, args, true);
     } else {
         print(args->json ? answer.body : id->valuestring);
-        cli_say("taken. See it: sweetspot watch %s", id->valuestring);
+        hint_watch("taken", id->valuestring, args);
     }
 out:
     cJSON_Delete(job);
@@ -289,12 +313,11 @@ static int run_cancel(struct http *http, const struct cli_args *args)
     struct http_answer answer = {0};
     char *path = mem_format("/v1/jobs/%s/cancel", args->operands[0]);
     struct http_request request = {.method = "POST", .path = path};
-    int status = ask(http, &request, &answer);
+    int status = ask(http, args, &request, &answer);
     if (status == CLI_OK && args->json)
         print(answer.body);
     else if (status == CLI_OK)
-        cli_say("asked to stop; what it changed is undone first. See it: sweetspot watch %s",
-                args->operands[0]);
+        hint_watch("asked to stop; what it changed is undone first", args->operands[0], args);
     http_answer_fini(&answer);
     free(path);
     return status;
@@ -303,42 +326,58 @@ static int run_cancel(struct http *http, const struct cli_args *args)
 /* Prints readyz's answer as it is: it names each part. */
 static int run_health(struct http *http, const struct cli_args *args)
 {
-    (void)args;
     struct http_answer answer = {0};
     struct err err = {0};
     struct http_request request = {.method = "GET", .path = "/readyz"};
     if (http_send(http, &request, &answer, &err) < 0)
-        return tell_failure(&err);
+        return tell_failure(&err, args);
     print(answer.body);
     int status = answer.status == 200 ? CLI_OK : CLI_FAILED;
     http_answer_fini(&answer);
     return status;
 }
 
-/* --- instances ---------------------------------------------------------------------------- */
+/* --- lists, instances ---------------------------------------------------------------------- */
 
-static int list_instances(struct http *http, bool json)
+/* Appends the items of an answer, for people. */
+typedef void show_list(const cJSON *answer, struct buf *out);
+
+/* Prints a list, as it came or by `show`; says `none` when it is empty. */
+static int print_list(struct http *http, const struct cli_args *args, const char *path,
+                      show_list *show, const char *none)
 {
     struct http_answer answer = {0};
     cJSON *tree = NULL;
-    struct http_request request = {.method = "GET", .path = "/v1/instances?limit=500"};
-    int status = ask_json(http, &request, &answer, &tree);
+    struct http_request request = {.method = "GET", .path = path};
+    int status = ask_json(http, args, &request, &answer, &tree);
     if (status != CLI_OK)
         return status;
     struct buf text = {0};
-    show_instances(tree, &text);
-    print(json ? answer.body : buf_text(&text));
-    if (!json && text.length == 0)
-        cli_say("no instance yet. Make one: sweetspot instances put NAME FILE");
+    show(tree, &text);
+    print(args->json ? answer.body : buf_text(&text));
+    if (!args->json && text.length == 0)
+        cli_say("%s", none);
     buf_fini(&text);
     cJSON_Delete(tree);
     http_answer_fini(&answer);
     return CLI_OK;
 }
 
+static int run_jobs(struct http *http, const struct cli_args *args)
+{
+    return print_list(http, args, "/v1/jobs", show_jobs,
+                      "no job yet. Make one: sweetspot submit FILE");
+}
+
+static int list_instances(struct http *http, const struct cli_args *args)
+{
+    return print_list(http, args, "/v1/instances?limit=500", show_instances,
+                      "no instance yet. Make one: sweetspot instances put NAME FILE");
+}
+
 /* One request about the instance NAME, its answer printed as it is. */
-static int ask_instance(struct http *http, const char *method, const char *name,
-                        const struct buf *body)
+static int ask_instance(struct http *http, const struct cli_args *args, const char *method,
+                        const char *name, const struct buf *body)
 {
     struct http_answer answer = {0};
     char *escaped = http_escape(name);
@@ -348,7 +387,7 @@ static int ask_instance(struct http *http, const char *method, const char *name,
         request.body = buf_text(body);
         request.body_bytes = body->length;
     }
-    int status = ask(http, &request, &answer);
+    int status = ask(http, args, &request, &answer);
     if (status == CLI_OK && answer.body_bytes > 0)
         print(answer.body);
     http_answer_fini(&answer);
@@ -357,7 +396,8 @@ static int ask_instance(struct http *http, const char *method, const char *name,
     return status;
 }
 
-static int put_instance(struct http *http, const char *name, const char *file)
+static int put_instance(struct http *http, const struct cli_args *args, const char *name,
+                        const char *file)
 {
     struct buf body = BUF_WITH_MAX(LIMIT_BODY_BYTES);
     struct err err = {0};
@@ -365,13 +405,13 @@ static int put_instance(struct http *http, const char *name, const char *file)
     if (read_json_input(file, &body, &err) < 0)
         status = tell_bad_input(&err);
     else
-        status = ask_instance(http, "PUT", name, &body);
+        status = ask_instance(http, args, "PUT", name, &body);
     buf_fini(&body);
     return status;
 }
 
 /* Fails when the instance is not reached, so that scripts see it. */
-static int check_instance(struct http *http, const char *name, bool json)
+static int check_instance(struct http *http, const struct cli_args *args, const char *name)
 {
     struct http_answer answer = {0};
     cJSON *tree = NULL;
@@ -379,10 +419,10 @@ static int check_instance(struct http *http, const char *name, bool json)
     char *escaped = http_escape(name);
     char *path = mem_format("/v1/instances/%s/check", escaped);
     struct http_request request = {.method = "POST", .path = path};
-    int status = ask_json(http, &request, &answer, &tree);
+    int status = ask_json(http, args, &request, &answer, &tree);
     if (status == CLI_OK) {
         status = show_check(tree, &text) ? CLI_OK : CLI_FAILED;
-        print(json ? answer.body : buf_text(&text));
+        print(args->json ? answer.body : buf_text(&text));
         http_answer_fini(&answer);
     }
     cJSON_Delete(tree);
@@ -398,13 +438,13 @@ static int run_instances(struct http *http, const struct cli_args *args)
     const char *name = args->operands[1];
     const char *file = args->operands[2];
     if (strcmp(action, "list") == 0 && !name)
-        return list_instances(http, args->json);
+        return list_instances(http, args);
     if (strcmp(action, "put") == 0 && file)
-        return put_instance(http, name, file);
+        return put_instance(http, args, name, file);
     if (strcmp(action, "check") == 0 && name && !file)
-        return check_instance(http, name, args->json);
+        return check_instance(http, args, name);
     if (strcmp(action, "delete") == 0 && name && !file)
-        return ask_instance(http, "DELETE", name, NULL);
+        return ask_instance(http, args, "DELETE", name, NULL);
     cli_say("usage: sweetspot %s %s", args->command->name, args->command->usage);
     return CLI_USAGE;
 }
@@ -413,8 +453,9 @@ static int run_instances(struct http *http, const struct cli_args *args)
 
 /* clang-format off */
 const struct cli_command cli_commands[] = {
-    {"submit", "FILE|- [--wait] [--json]", "Submit the job in FILE (- is standard input); print its id.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, run_submit},
-    {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report.", 1, 1, CLI_OPTION_JSON, run_watch},
+    {"submit", "FILE|- [--wait] [--json]", "Submit the job in FILE (- is standard input); print its id. With --wait --json: the report, or the job when it ended without one.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, run_submit},
+    {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report; with --json the job.", 1, 1, CLI_OPTION_JSON, run_watch},
+    {"jobs", "[--json]", "List the 50 newest jobs: id, state, instance, and what came out or why it waits.", 0, 0, CLI_OPTION_JSON, run_jobs},
     {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report},
     {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel},
     {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},

@@ -98,6 +98,7 @@ void show_job_read(const cJSON *job, struct show_job *out)
     copy_text(text_of(job, "state_reason"), out->state_reason, sizeof out->state_reason);
     copy_text(text_of(job, "phase"), out->phase, sizeof out->phase);
     copy_text(*label ? label : text_of(current, "arm"), out->label, sizeof out->label);
+    copy_text(text_of(json_member(job, "error"), "message"), out->reason, sizeof out->reason);
     out->percent = number_of(progress, "percent", 0);
     out->label_percent = number_of(current, "percent", -1);
     out->trials_done = whole(number_of(progress, "trials_done", 0));
@@ -128,7 +129,7 @@ static bool is_measuring(const struct show_job *job)
            job->trials_planned > 0;
 }
 
-/* "trial 7 of 60", "waiting: window", "running: preparing", "queued" */
+/* "trial 7 of 60", "waiting: window", "preparing", "queued" */
 static void add_state(const struct show_job *job, struct buf *out)
 {
     long trial = job->trials_done + (job->trials_done < job->trials_planned);
@@ -140,6 +141,25 @@ static void add_state(const struct show_job *job, struct buf *out)
         buf_add(out, more);
     else
         buf_format(out, "%s%s%s", *job->state ? job->state : "unknown", *more ? ": " : "", more);
+}
+
+/* Why it waits, beside "waiting: unreachable": " (Login failed …)", in at most `columns`. */
+static void add_reason(const struct show_job *job, int columns, struct buf *out)
+{
+    char reason[SHOW_REASON];
+    if (strcmp(job->state, "waiting") != 0 || !*job->reason || columns < 20)
+        return;
+    size_t left = (size_t)columns - 4; /* " (", ")" and the mark of a cut */
+    size_t size = 0;
+    (void)snprintf(reason, sizeof reason, "%s", job->reason);
+    while (reason[size] && left > 0) {
+        size_t bytes = json_utf8_length(reason + size, strlen(reason + size));
+        size += bytes + (bytes == 0);
+        left--;
+    }
+    bool is_cut = reason[size] != '\0';
+    reason[size] = '\0';
+    buf_format(out, " (%s%s)", reason, is_cut ? "…" : "");
 }
 
 static void add_bar(double percent, int width, struct buf *out)
@@ -157,6 +177,7 @@ void show_progress(const struct show_job *job, int columns, struct buf *out)
     struct buf tail = {0};
     double percent = job->percent < 0 ? 0 : job->percent > 100 ? 100 : job->percent;
     add_state(job, &state);
+    add_reason(job, columns - 1 - count_columns(buf_text(&state)), &state);
     buf_format(&tail, "%3.0f %%", percent);
     if (is_measuring(job) && *job->label)
         buf_format(&tail, "   %s", job->label);
@@ -180,6 +201,7 @@ void show_progress(const struct show_job *job, int columns, struct buf *out)
 void show_step(const struct show_job *job, struct buf *out)
 {
     add_state(job, out);
+    add_reason(job, SHOW_REASON, out);
     if (is_measuring(job) && *job->label)
         buf_format(out, ": %s", job->label);
 }
@@ -237,7 +259,31 @@ int show_problem_exit(long status)
     }
 }
 
-/* --- lists and plans ----------------------------------------------------------------------- */
+/* --- lists --------------------------------------------------------------------------------- */
+
+void show_jobs(const cJSON *answer, struct buf *out)
+{
+    const cJSON *job = NULL;
+    cJSON_ArrayForEach(job, json_member(answer, "items"))
+    {
+        char instance[SHOW_LABEL];
+        struct show_job read;
+        const char *summary = text_of(job, "summary");
+        show_job_read(job, &read);
+        copy_text(text_of(job, "instance"), instance, sizeof instance);
+        show_text(text_of(job, "id"), out);
+        buf_format(out, "  %-12s  %-16s", read.state, instance);
+        if (*read.state_reason)
+            buf_format(out, "  %s", read.state_reason);
+        if (*read.reason)
+            buf_format(out, "  %s", read.reason);
+        if (*summary) {
+            buf_add(out, "  ");
+            show_text(summary, out);
+        }
+        buf_add_char(out, '\n');
+    }
+}
 
 void show_instances(const cJSON *answer, struct buf *out)
 {

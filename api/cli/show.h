@@ -6,16 +6,18 @@
 
 #include <stdbool.h>
 
-#define SHOW_LABEL 80 /* bytes kept of a label, with the NUL */
+#define SHOW_LABEL 80   /* bytes kept of a label, with the NUL */
+#define SHOW_REASON 400 /* the same of an error's message */
 
 /* What a job resource (api.md §3) says about how far it is. */
 struct show_job {
     char state[24];
     char state_reason[40];
     char phase[24];
-    char label[SHOW_LABEL]; /* of the arm that runs now: its label, else its name */
-    double percent;         /* of the whole job */
-    double label_percent;   /* of the trial that runs now; negative when unknown */
+    char reason[SHOW_REASON]; /* why it waits, in the words of its error; or "" */
+    char label[SHOW_LABEL];   /* of the arm that runs now: its label, else its name */
+    double percent;           /* of the whole job */
+    double label_percent;     /* of the trial that runs now; negative when unknown */
     long trials_done, trials_planned;
 };
 
@@ -42,6 +44,9 @@ void show_problem(long status, const char *body, size_t body_bytes, struct buf *
 
 /* The exit status for such an answer (enum cli_exit). */
 int show_problem_exit(long status);
+
+/* GET /v1/jobs, as aligned columns: id, state, instance, and the summary or the reason. */
+void show_jobs(const cJSON *answer, struct buf *out);
 
 /* GET /v1/instances, as aligned columns: name, address, environment, what holds it. */
 void show_instances(const cJSON *answer, struct buf *out);

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS 250       /* people see it move; a GET costs the server a tenth of a millisecond */
-#define RETRY_MS 1000     /* while there is no server */
-#define GIVE_UP_MS 120000 /* a restart, with clean-up of the running trial, is over by then */
+#define POLL_MS 250   /* people see it move; a GET costs the server a tenth of a millisecond */
+#define RETRY_MS 1000 /* while there is no server */
+#define GIVE_UP_MS (INT64_C(1000) * CLI_GIVE_UP_S)
 #define NS_PER_MS INT64_C(1000000)
 #define DEFAULT_COLUMNS 80
 
@@ -44,14 +44,19 @@ bool wait_is_passing(long status)
     return status == 429 || (status >= 502 && status <= 504);
 }
 
-int wait_interrupted(const char *id)
+int wait_interrupted(const char *id, const struct cli_args *args)
 {
-    if (id)
-        cli_say("interrupted; the job goes on. See it again: sweetspot watch %s\n"
-                "           End it: sweetspot cancel %s",
-                id, id);
+    struct buf to = {0};
+    cli_add_connection(args, &to);
+    if (getenv("SWEETSPOT_DEMO_ENDS"))
+        cli_say("interrupted; the server ends with it");
+    else if (id)
+        cli_say("interrupted; the job goes on. See it again: sweetspot watch %s%s\n"
+                "           End it: sweetspot cancel %s%s",
+                id, buf_text(&to), id, buf_text(&to));
     else
         cli_say("interrupted before the server answered; it may have taken the job");
+    buf_fini(&to);
     return CLI_INTERRUPTED + wait_signal;
 }
 
@@ -194,6 +199,15 @@ static enum poll_result poll_until_final(struct http *http, const char *path, bo
     return POLL_GOES_ON;
 }
 
+static void tell_not_now(const struct poll *poll, const char *id, const struct cli_args *args)
+{
+    struct buf to = {0};
+    cli_add_connection(args, &to);
+    cli_say("%s           What it has taken, it keeps. See it again: sweetspot watch %s%s",
+            buf_text(&poll->why), id, buf_text(&to));
+    buf_fini(&to);
+}
+
 int wait_for_end(struct http *http, const char *id, const struct cli_args *args, cJSON **out_job)
 {
     struct drawing drawing = {.live = can_draw(args->no_color)};
@@ -209,11 +223,10 @@ int wait_for_end(struct http *http, const char *id, const struct cli_args *args,
         poll.tree = NULL;
         break;
     case POLL_GOES_ON:
-        status = wait_interrupted(id);
+        status = wait_interrupted(id, args);
         break;
     case POLL_NOT_NOW:
-        cli_say("%s           What it has taken, it keeps. See it again: sweetspot watch %s",
-                buf_text(&poll.why), id);
+        tell_not_now(&poll, id, args);
         status = CLI_UNREACHABLE;
         break;
     case POLL_FAILED:

@@ -20,5 +20,6 @@ int wait_for_end(struct http *http, const char *id, const struct cli_args *args,
 extern volatile sig_atomic_t wait_signal;
 void wait_catch_signals(void);
 
-/* The exit status when wait_signal is set; tells that the job goes on. id NULL: not known. */
-int wait_interrupted(const char *id);
+/* The exit status when wait_signal is set; tells that the job goes on (but for a server that ends
+ * with us: SWEETSPOT_DEMO_ENDS in the environment). id NULL: not known. */
+int wait_interrupted(const char *id, const struct cli_args *args);

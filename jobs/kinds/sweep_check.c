@@ -194,7 +194,11 @@ static void check_size(const struct sweep *sweep, const struct definition *defin
 {
     size_t arms = sweep_arm_count(sweep);
     int64_t rounds = definition->design.repetitions + definition->design.warmups;
-    if (arms > LIMIT_ARMS)
+    if (arms == 1)
+        json_fault_add(faults, "/parameters",
+                       "makes one setting only, so there is nothing to compare; give a list, such "
+                       "as \"buffercount\": [\"default\", 50, 100, 200]");
+    else if (arms > LIMIT_ARMS)
         json_fault_add(faults, "/parameters", "makes %zu arms; the limit is %d", arms, LIMIT_ARMS);
     else if ((int64_t)arms * rounds > LIMIT_TRIALS)
         json_fault_add(faults, "/design/repetitions", "makes %" PRId64 " trials; the limit is %d",

@@ -153,7 +153,7 @@ static char *reason_of(const struct bundle *bundle, const struct sweetspot *spot
     double percent = 100 * bundle->design->tolerance;
     if (spot->keep_default)
         return mem_format("The data do not show that any setting is more than %g %% faster than "
-                          "the server's default.",
+                          "the default.",
                           percent);
     return mem_format("The cheapest setting for which the data do not show that it is more than "
                       "%g %% below the best one measured (%s).",

@@ -2,6 +2,7 @@
 
 #include "jobs/measure/markdown.h"
 #include "jobs/measure/report.h"
+#include "jobs/measure/tsql_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,12 +48,36 @@ static void add_interval(struct buf *out, const cJSON *row)
 
 /* --- the first line -------------------------------------------------------------------------- */
 
-static void keep_default_verdict(struct buf *out, const cJSON *report)
+/* What "default" sent, which is not the server's default where the compression is said:
+ * " The default here: BUFFERCOUNT not sent, NO_COMPRESSION." */
+static void add_default(struct buf *out, const cJSON *settings)
+{
+    static const struct {
+        const char *member, *option;
+    } options[] = {{"buffercount", "BUFFERCOUNT"},
+                   {"maxtransfersize", "MAXTRANSFERSIZE"},
+                   {"blocksize", "BLOCKSIZE"}};
+    const char *word = markdown_text(settings, "compression");
+    const struct tsql_compression *compression = tsql_compression_find(word ? word : "off");
+    const char *before = " The default here: ";
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (!json_member(settings, options[i].member))
+            continue;
+        buf_format(out, "%s%s not sent", before, options[i].option);
+        before = ", ";
+    }
+    if (compression)
+        buf_format(out, "%s%s.", before,
+                   compression->tsql ? compression->tsql : "no word on compression");
+}
+
+static void keep_default_verdict(struct buf *out, const cJSON *report, const cJSON *recommendation)
 {
     const cJSON *design = json_member(report, "design");
     buf_add(out, "**Keep the default**: the data do not show that any setting is more than ");
     markdown_add_percent(out, markdown_number(design, "tolerance"));
     buf_add(out, " faster.");
+    add_default(out, json_member(recommendation, "settings"));
 }
 
 static void setting_verdict(struct buf *out, const cJSON *report, const cJSON *recommendation)
@@ -60,6 +85,7 @@ static void setting_verdict(struct buf *out, const cJSON *report, const cJSON *r
     const char *name = markdown_text(recommendation, "arm");
     const cJSON *arm = arm_row(report, name);
     const cJSON *comparison = comparison_row(report, name);
+    const char *against = markdown_text(comparison, "against");
     const char *target = markdown_text(json_member(arm, "settings"), "target");
     double ratio = markdown_number(comparison, "ratio");
     double memory = markdown_number(recommendation, "buffer_memory_mib");
@@ -67,7 +93,7 @@ static void setting_verdict(struct buf *out, const cJSON *report, const cJSON *r
     markdown_add_text(out, arm ? markdown_text(arm, "label") : name);
     buf_add(out, target && strcmp(target, "NUL") == 0 ? "** reads " : "** backs up ");
     markdown_add_ratio(out, ratio, ratio);
-    buf_add(out, " times as fast as the server's default");
+    buf_add(out, " times as fast as the default");
     if (isfinite(markdown_number(comparison, "low"))) {
         buf_add(out, " (");
         markdown_add_percent(out, markdown_number(comparison, "level"));
@@ -81,6 +107,8 @@ static void setting_verdict(struct buf *out, const cJSON *report, const cJSON *r
         buf_add(out, " MiB of buffers");
     }
     buf_add(out, ".");
+    if (comparison)
+        add_default(out, json_member(arm_row(report, against), "settings"));
 }
 
 static void add_verdict(struct buf *out, const cJSON *report)
@@ -88,7 +116,7 @@ static void add_verdict(struct buf *out, const cJSON *report)
     const cJSON *recommendation = json_member(report, "recommendation");
     const char *reason = markdown_text(report, "no_recommendation");
     if (cJSON_IsObject(recommendation) && is_true(recommendation, "keep_default")) {
-        keep_default_verdict(out, report);
+        keep_default_verdict(out, report, recommendation);
     } else if (cJSON_IsObject(recommendation)) {
         setting_verdict(out, report, recommendation);
     } else if (!markdown_kind_verdict(out, report)) {
@@ -318,6 +346,9 @@ static void add_recommendation(struct buf *out, const cJSON *report)
     if (isfinite(markdown_number(recommendation, "buffer_memory_mib")))
         buf_add(out, "The buffers lie outside of the buffer pool for as long as a backup runs; a "
                      "restore with the same options takes them too.\n\n");
+    if (markdown_text(recommendation, "tsql"))
+        buf_add(out, "What follows is meant for your regular backups: it has no COPY_ONLY, and so "
+                     "moves the differential base as they do.\n\n");
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         const char *text = markdown_text(recommendation, blocks[i].member);
         if (!text)

@@ -14,10 +14,11 @@ static const char help[] =
     "  --listen ADDRESS:PORT   where to listen; port 0 takes a free one (127.0.0.1:0)\n"
     "  --scenario FILE         JSON, see tests/sim/README.md; without it the default below\n"
     "  --print-statements      every statement received, on standard error\n"
+    "  --version               the version of Sweetspot it belongs to\n"
     "  --help                  this text\n"
     "\n"
     "The default scenario: SQL Server 2022 Developer on Linux, login sa, password Sweetspot-1,\n"
-    "databases Sales (256 MiB, FULL), AdventureWorks (190 MiB, SIMPLE) and Odd ]name' (24 MiB),\n"
+    "databases Sales (256 MiB, FULL), AdventureWorks (190 MiB, SIMPLE) and Odd ]name's (24 MiB),\n"
     "backup folder /var/opt/mssql/backup. When it is ready it prints one line on standard output:\n"
     "mssqlsim ready on 127.0.0.1:PORT. SIGTERM and SIGINT end it.\n";
 
@@ -49,6 +50,7 @@ static int parse_options(int argc, char **argv, struct options *o)
     static const struct option long_options[] = {{"listen", required_argument, NULL, 'l'},
                                                  {"scenario", required_argument, NULL, 's'},
                                                  {"print-statements", no_argument, NULL, 'p'},
+                                                 {"version", no_argument, NULL, 'v'},
                                                  {"help", no_argument, NULL, 'h'},
                                                  {NULL, 0, NULL, 0}};
     int c = 0;
@@ -62,8 +64,8 @@ static int parse_options(int argc, char **argv, struct options *o)
             o->scenario = optarg;
         else if (c == 'p')
             o->print_statements = true;
-        else if (c == 'h') {
-            (void)fputs(help, stdout);
+        else if (c == 'h' || c == 'v') {
+            (void)fputs(c == 'h' ? help : "mssqlsim " SWEETSPOT_VERSION "\n", stdout);
             return 1;
         } else if (c != 'l') {
             return 2;
