@@ -68,8 +68,7 @@ static void add_list_cell(struct buf *csv, const cJSON *list)
 {
     struct buf text = {0};
     const cJSON *item;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach(item, list) {
         if (cJSON_IsString(item))
             buf_format(&text, "%s%s", text.length > 0 ? "; " : "", item->valuestring);
     }

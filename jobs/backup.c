@@ -20,8 +20,7 @@ static const cJSON *find_target(const char *name, const cJSON *targets, const cJ
     const char *extra_name = member_text(extra, "name");
     if (extra_name && strcmp(extra_name, name) == 0)
         return extra;
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         const char *own = member_text(target, "name");
         if (own && strcmp(own, name) == 0)
             return target;
@@ -48,8 +47,7 @@ bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJS
     if (!out->compression)
         out->compression = "off";
     const cJSON *path;
-    cJSON_ArrayForEach(path, json_member(target, "paths"))
-    {
+    cJSON_ArrayForEach(path, json_member(target, "paths")) {
         if (cJSON_IsString(path) && out->folder_count < LIMIT_STRIPES)
             out->folders[out->folder_count++] = path->valuestring;
     }

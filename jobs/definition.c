@@ -88,8 +88,7 @@ static void check_notify(const cJSON *notify, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *name;
-    cJSON_ArrayForEach(name, notify)
-    {
+    cJSON_ArrayForEach(name, notify) {
         const char *at = json_pointer_index("/notify", index++);
         if (!cJSON_IsString(name) || !instance_name_is_valid(name->valuestring))
             json_fault_add(faults, at, "must be the name of a webhook");

@@ -60,8 +60,7 @@ static void add_warnings(const struct run *run, cJSON *report)
 static void merge_chain(cJSON *whole, const cJSON *part)
 {
     const cJSON *member;
-    cJSON_ArrayForEach(member, part)
-    {
+    cJSON_ArrayForEach(member, part) {
         const cJSON *before = json_member(whole, member->string);
         if (cJSON_IsFalse(before) || (cJSON_IsNull(before) && !cJSON_IsFalse(member)))
             continue;
@@ -86,8 +85,7 @@ static void add_chain(struct run *run, cJSON *report)
         cJSON_Delete(after);
     }
     const cJSON *unchanged;
-    cJSON_ArrayForEach(unchanged, chain)
-    {
+    cJSON_ArrayForEach(unchanged, chain) {
         if (cJSON_IsFalse(unchanged))
             report_warn(report,
                         "%s is false: a backup that is not ours moved it while this job ran",

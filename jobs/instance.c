@@ -92,8 +92,7 @@ static void check_texts(const cJSON *array, const char *pointer, size_t max,
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, array)
-    {
+    cJSON_ArrayForEach(item, array) {
         const char *at = json_pointer_index(pointer, index++);
         if (!is_text_up_to(item, max))
             json_fault_add(faults, at, "must be a text of 1 to %zu characters", max);
@@ -105,8 +104,7 @@ static void check_paths(const cJSON *paths, struct json_faults *faults)
     check_texts(paths, "/allow/paths", PATH_CHARS, faults);
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, paths)
-    {
+    cJSON_ArrayForEach(item, paths) {
         const char *at = json_pointer_index("/allow/paths", index++);
         if (!is_text_up_to(item, PATH_CHARS) || strcmp(item->valuestring, "NUL") == 0)
             continue; /* told already, or good */
@@ -124,8 +122,7 @@ static void check_flags(const cJSON *flags, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, flags)
-    {
+    cJSON_ArrayForEach(item, flags) {
         const char *at = json_pointer_index("/allow/trace_flags", index++);
         if (!cJSON_IsNumber(item) || item->valuedouble < 1 || item->valuedouble > 32767 ||
             item->valuedouble != (double)(int)item->valuedouble)
@@ -146,8 +143,7 @@ static void check_days(const cJSON *days, const char *pointer, struct json_fault
     static const char *const names[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
     size_t index = 0;
     const cJSON *day;
-    cJSON_ArrayForEach(day, days)
-    {
+    cJSON_ArrayForEach(day, days) {
         bool known = false;
         for (size_t i = 0; i < JSON_COUNT(names); i++)
             known |= cJSON_IsString(day) && strcmp(day->valuestring, names[i]) == 0;
@@ -192,8 +188,7 @@ static void check_windows(const cJSON *windows, struct json_faults *faults)
     }
     size_t index = 0;
     const cJSON *window;
-    cJSON_ArrayForEach(window, windows)
-    {
+    cJSON_ArrayForEach(window, windows) {
         check_window(window, index++, faults);
     }
 }

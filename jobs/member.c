@@ -8,8 +8,7 @@ void member_check_labels(const cJSON *labels, struct json_faults *faults)
 {
     int count = 0;
     const cJSON *label;
-    cJSON_ArrayForEach(label, labels)
-    {
+    cJSON_ArrayForEach(label, labels) {
         size_t length = strlen(label->string);
         count++;
         if (length == 0 || length > LIMIT_LABEL_KEY_CHARS || strchr(label->string, ':'))

@@ -105,8 +105,7 @@ cJSON *plan_to_json(const struct plan *plan)
 static int read_arms(const cJSON *tree, struct plan *out, struct err *err)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, json_member(tree, "arms"))
-    {
+    cJSON_ArrayForEach(item, json_member(tree, "arms")) {
         struct arm arm;
         if (arm_from_json(item, &arm, err) < 0)
             return -1;
@@ -125,8 +124,7 @@ static int read_order(const cJSON *tree, struct plan *out, struct err *err)
     const cJSON *order = json_member(tree, "order");
     out->steps = mem_alloc((size_t)cJSON_GetArraySize(order), sizeof *out->steps);
     const cJSON *item;
-    cJSON_ArrayForEach(item, order)
-    {
+    cJSON_ArrayForEach(item, order) {
         int numbers[3];
         for (int i = 0; i < 3; i++) {
             const cJSON *number = cJSON_GetArrayItem(item, i);
@@ -145,8 +143,7 @@ static int read_order(const cJSON *tree, struct plan *out, struct err *err)
 static void read_databases(const cJSON *tree, struct plan *out)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, json_member(tree, "databases"))
-    {
+    cJSON_ArrayForEach(item, json_member(tree, "databases")) {
         const char *name = member_text(item, "name");
         if (!name)
             continue;

@@ -93,8 +93,7 @@ static struct load *all_loads(const struct run *run, const cJSON *targets, const
     struct load *loads = mem_alloc((size_t)cJSON_GetArraySize(targets) + 1, sizeof *loads);
     size_t count = 0;
     const cJSON *target;
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         loads[count++] = load_of(run, targets, target);
     }
     loads[count++] = load_of_extra(run, extra);

@@ -69,8 +69,7 @@ static int take_lanes(struct scene *scene, struct err *err)
         if (found == 0)
             continue;
         const cJSON *lane;
-        cJSON_ArrayForEach(lane, instance.lanes)
-        {
+        cJSON_ArrayForEach(lane, instance.lanes) {
             if (!json_member(scene->lanes, lane->valuestring))
                 cJSON_AddTrueToObject(scene->lanes, lane->valuestring);
         }
@@ -93,8 +92,7 @@ static bool instance_is_busy(const struct scene *scene, const char *name)
 static bool lane_is_busy(const struct scene *scene, const struct instance *instance)
 {
     const cJSON *lane;
-    cJSON_ArrayForEach(lane, instance->lanes)
-    {
+    cJSON_ArrayForEach(lane, instance->lanes) {
         if (json_member(scene->lanes, lane->valuestring))
             return true;
     }

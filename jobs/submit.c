@@ -34,8 +34,7 @@ static int look_at_webhooks(struct db *db, struct look *look, struct err *err)
 {
     size_t index = 0;
     const cJSON *name;
-    cJSON_ArrayForEach(name, look->definition->notify)
-    {
+    cJSON_ArrayForEach(name, look->definition->notify) {
         struct webhook_row row = {0};
         const char *at = json_pointer_index("/notify", index++);
         if (!cJSON_IsString(name) || !instance_name_is_valid(name->valuestring))

@@ -28,8 +28,7 @@ static void check_path(const cJSON *path, bool alone, const cJSON *allowed, cons
     const char *folders[100];
     size_t count = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, allowed)
-    {
+    cJSON_ArrayForEach(item, allowed) {
         if (cJSON_IsString(item) && count < JSON_COUNT(folders))
             folders[count++] = item->valuestring;
     }
@@ -65,14 +64,12 @@ void target_check_list(const cJSON *targets, const struct instance *instance, co
 {
     size_t index = 0;
     const cJSON *target;
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         char at[128];
         (void)snprintf(at, sizeof at, "%s/%zu", pointer, index++);
         target_check(target, instance, at, with_files, faults);
         const cJSON *other;
-        cJSON_ArrayForEach(other, targets)
-        {
+        cJSON_ArrayForEach(other, targets) {
             if (other == target)
                 break;
             if (cJSON_Compare(json_member(other, "name"), json_member(target, "name"), true))

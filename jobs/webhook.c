@@ -26,8 +26,7 @@ static void check_events(const cJSON *events, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *event;
-    cJSON_ArrayForEach(event, events)
-    {
+    cJSON_ArrayForEach(event, events) {
         const char *at = json_pointer_index("/events", index++);
         if (!cJSON_IsString(event) || !event_is_known(event->valuestring))
             json_fault_add(faults, at, "must be one of %s or *", event_names());
@@ -129,8 +128,7 @@ int webhook_load(const char *definition, struct webhook *out, struct err *err)
 static bool array_has(const cJSON *array, const char *text)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, array)
-    {
+    cJSON_ArrayForEach(item, array) {
         if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0)
             return true;
     }

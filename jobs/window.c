@@ -65,8 +65,7 @@ static unsigned read_days(const cJSON *days)
 {
     unsigned set = 0;
     const cJSON *day;
-    cJSON_ArrayForEach(day, days)
-    {
+    cJSON_ArrayForEach(day, days) {
         for (unsigned i = 0; i < 7; i++)
             if (cJSON_IsString(day) && strcmp(day->valuestring, weekdays[i]) == 0)
                 set |= 1U << i;
@@ -119,8 +118,7 @@ static int collect_spans(const cJSON *windows, int64_t now_s, struct spans *span
     const char *name = ""; /* of zone; most lists name one zone only, which is then read once */
     struct zone *zone = NULL;
     const cJSON *item;
-    cJSON_ArrayForEach(item, windows)
-    {
+    cJSON_ArrayForEach(item, windows) {
         struct window window = {.time_zone = ""};
         struct err cause;
         if (read_window(item, &window, err) < 0)
@@ -197,8 +195,7 @@ void window_check(const cJSON *windows, const char *pointer, struct json_faults 
     if (!cJSON_IsArray(windows))
         return;
     char *base = mem_copy(pointer); /* it may be one of json_pointer's, which we use up below */
-    cJSON_ArrayForEach(item, windows)
-    {
+    cJSON_ArrayForEach(item, windows) {
         const char *at = json_pointer_index(base, index++);
         const cJSON *time_zone = json_member(item, "time_zone");
         struct zone *zone = NULL;

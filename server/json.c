@@ -21,12 +21,14 @@ static const char *find_duplicate(const cJSON *object)
 {
     size_t count = 0;
     const cJSON *member = NULL;
-    cJSON_ArrayForEach(member, object) count++;
+    cJSON_ArrayForEach(member, object)
+        count++;
     if (count < 2)
         return NULL;
     const char **names = mem_alloc(count, sizeof *names);
     size_t i = 0;
-    cJSON_ArrayForEach(member, object) names[i++] = member->string;
+    cJSON_ArrayForEach(member, object)
+        names[i++] = member->string;
     qsort(names, count, sizeof *names, compare_names);
     const char *duplicate = NULL;
     for (i = 1; i < count && !duplicate; i++) {
@@ -45,8 +47,7 @@ static int refuse_duplicates(const cJSON *tree, struct err *err)
         return err_set(err, ERR_INPUT, 0, "the member \"%.100s\" stands twice in one object",
                        duplicate);
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, tree)
-    {
+    cJSON_ArrayForEach(item, tree) {
         if (refuse_duplicates(item, err) < 0)
             return -1;
     }
@@ -136,8 +137,7 @@ static bool is_printed_wrong(const cJSON *item)
 static bool has_wrong(const cJSON *tree)
 {
     const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, tree)
-    {
+    cJSON_ArrayForEach(item, tree) {
         if (has_wrong(item))
             return true;
     }
@@ -147,7 +147,8 @@ static bool has_wrong(const cJSON *tree)
 static void make_exact(cJSON *tree) /* recursion: as above */
 {
     cJSON *item = NULL;
-    cJSON_ArrayForEach(item, tree) make_exact(item);
+    cJSON_ArrayForEach(item, tree)
+        make_exact(item);
     if (!is_printed_wrong(tree))
         return;
     bool exact = fabs(tree->valuedouble) <= 9007199254740992.0; /* 2^53 */

@@ -310,8 +310,7 @@ void json_read(const cJSON *object, const struct json_field *fields, size_t fiel
         return;
     }
     const cJSON *member = NULL;
-    cJSON_ArrayForEach(member, object)
-    {
+    cJSON_ArrayForEach(member, object) {
         if (!find_field(fields, field_count, member->string))
             refuse_unknown(member, fields, field_count, base, faults);
     }

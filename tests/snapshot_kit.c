@@ -130,8 +130,7 @@ void expect_job(struct harness *house, const char *body, const char *wanted, con
 bool warns(const cJSON *report, const char *words)
 {
     const cJSON *warning;
-    cJSON_ArrayForEach(warning, at(report, "warnings"))
-    {
+    cJSON_ArrayForEach(warning, at(report, "warnings")) {
         if (strstr(warning->valuestring, words))
             return true;
     }

@@ -63,8 +63,7 @@ int sweep_count(const cJSON *trials, const char *arm, const char *status)
 {
     int count = 0;
     const cJSON *trial;
-    cJSON_ArrayForEach(trial, at(trials, "items"))
-    {
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
         bool is_arm = !arm || strcmp(text_at(trial, "arm"), arm) == 0;
         count += is_arm && strcmp(text_at(trial, "status"), status) == 0;
     }
@@ -74,8 +73,7 @@ int sweep_count(const cJSON *trials, const char *arm, const char *status)
 const cJSON *sweep_arm(const cJSON *report, const char *label)
 {
     const cJSON *arm;
-    cJSON_ArrayForEach(arm, at(report, "arms"))
-    {
+    cJSON_ArrayForEach(arm, at(report, "arms")) {
         if (strcmp(text_at(arm, "label"), label) == 0)
             return arm;
     }

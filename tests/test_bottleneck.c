@@ -47,8 +47,7 @@ static enum bottleneck judge(const struct bottleneck_profile *profile)
 static bool says(const cJSON *texts, const char *words)
 {
     const cJSON *text = NULL;
-    cJSON_ArrayForEach(text, texts)
-    {
+    cJSON_ArrayForEach(text, texts) {
         if (strstr(text->valuestring, words))
             return true;
     }

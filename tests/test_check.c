@@ -36,8 +36,7 @@ static void register_login(struct harness *house, const char *login)
 static bool is_missing(const cJSON *answer, const char *kind, const char *text)
 {
     const cJSON *line;
-    cJSON_ArrayForEach(line, json_member(json_member(at(answer, "kinds"), kind), "missing"))
-    {
+    cJSON_ArrayForEach(line, json_member(json_member(at(answer, "kinds"), kind), "missing")) {
         if (strncmp(line->valuestring, text, strlen(text)) == 0)
             return true;
     }
@@ -54,8 +53,7 @@ static bool is_ready(const cJSON *answer, const char *kind)
 static void expect_all_ready(const cJSON *answer)
 {
     const cJSON *kind;
-    cJSON_ArrayForEach(kind, at(answer, "kinds"))
-    {
+    cJSON_ArrayForEach(kind, at(answer, "kinds")) {
         assert_true(cJSON_IsTrue(json_member(kind, "ready")));
         assert_int_equal(cJSON_GetArraySize(json_member(kind, "missing")), 0);
     }

@@ -73,8 +73,7 @@ static void expect_near(double value, double expected)
 static double excluded_for(const cJSON *tree, const char *reason)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, json_member(tree, "excluded"))
-    {
+    cJSON_ArrayForEach(item, json_member(tree, "excluded")) {
         if (strcmp(cJSON_GetStringValue(json_member(item, "reason")), reason) == 0)
             return number_of(item, "n");
     }

@@ -80,8 +80,7 @@ static cJSON *report_of(struct harness *house, const char *body, const char *sta
 static double excluded_for(const cJSON *report, const char *reason)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, at(report, "excluded"))
-    {
+    cJSON_ArrayForEach(item, at(report, "excluded")) {
         if (strcmp(text_at(item, "reason"), reason) == 0)
             return number_at(item, "n");
     }
@@ -163,8 +162,7 @@ static void the_parameters_choose(void **state)
         double full = -1;
         double logs = -1;
         const cJSON *row;
-        cJSON_ArrayForEach(row, at(report, "history"))
-        {
+        cJSON_ArrayForEach(row, at(report, "history")) {
             if (strcmp(text_at(row, "type"), "full") == 0)
                 full = number_at(row, "n");
             if (strcmp(text_at(row, "type"), "log") == 0)

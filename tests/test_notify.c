@@ -77,7 +77,7 @@ static void judges_each_failure_before_an_answer(void **state)
         const char *wanted;
     } cases[] = {
         {ERR_UNREACHABLE, "pending"}, {ERR_TIMEOUT, "pending"}, {ERR_STORE, "pending"},
-        {ERR_SYSTEM, "pending"},      {ERR_REFUSED, "dead"}, {ERR_INPUT, "dead"},
+        {ERR_SYSTEM, "pending"},      {ERR_REFUSED, "dead"},    {ERR_INPUT, "dead"},
         {ERR_NOT_FOUND, "dead"},
     };
     for (size_t i = 0; i < JSON_COUNT(cases); i++) {

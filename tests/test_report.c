@@ -101,8 +101,7 @@ static cJSON *make(struct fixture *it)
 static bool warns(const cJSON *report, const char *words)
 {
     const cJSON *warning = NULL;
-    cJSON_ArrayForEach(warning, json_member(report, "warnings"))
-    {
+    cJSON_ArrayForEach(warning, json_member(report, "warnings")) {
         if (strstr(warning->valuestring, words))
             return true;
     }

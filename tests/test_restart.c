@@ -189,9 +189,10 @@ static void trials_are_whole(const struct child *child, const char *id, int arms
         for (int block = warmups ? 0 : 1; block <= blocks; block++) {
             int count = 0;
             const cJSON *trial;
-            cJSON_ArrayForEach(trial, at(trials, "items")) count +=
-                strcmp(text_at(trial, "status"), "ok") == 0 &&
-                text_at(trial, "arm")[1] == '0' + arm && (int)number_at(trial, "block") == block;
+            cJSON_ArrayForEach(trial, at(trials, "items"))
+                count += strcmp(text_at(trial, "status"), "ok") == 0 &&
+                         text_at(trial, "arm")[1] == '0' + arm &&
+                         (int)number_at(trial, "block") == block;
             if (count != (block == 0 ? warmups : 1))
                 fail_msg("arm %d block %d counts %d times: %s", arm, block, count,
                          cJSON_PrintUnformatted(trials));

@@ -17,8 +17,7 @@ static int count_trials(struct harness *house, const char *id, const char *statu
     cJSON *trials = trials_of(house, id);
     int count = 0;
     const cJSON *trial;
-    cJSON_ArrayForEach(trial, at(trials, "items"))
-    {
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
         const cJSON *error = at(trial, "error");
         count += strcmp(text_at(trial, "status"), status) == 0 &&
                  (number == 0 || (cJSON_IsObject(error) && number_at(error, "number") == number));

@@ -14,8 +14,7 @@
 static double wait_of(const cJSON *waits, const char *type)
 {
     const cJSON *wait;
-    cJSON_ArrayForEach(wait, waits)
-    {
+    cJSON_ArrayForEach(wait, waits) {
         if (strcmp(text_at(wait, "type"), type) == 0)
             return number_at(wait, "ms");
     }
@@ -27,8 +26,7 @@ static double wait_of(const cJSON *waits, const char *type)
 static void expect_replica_waits_with_two_only(const cJSON *trials, const cJSON *report)
 {
     const cJSON *trial;
-    cJSON_ArrayForEach(trial, at(trials, "items"))
-    {
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
         int arm = (int)strtol(text_at(trial, "arm") + 1, NULL, 10);
         int snapshots = arm == 0 ? 0 : (arm + 1) % 2 + 1;
         char *path = mem_format("arms/%d/settings/snapshots", arm);

@@ -54,11 +54,11 @@ static void each_step_counts_once(const cJSON *trials)
         for (int arm = 0; arm < 2; arm++) {
             int count = 0;
             const cJSON *trial;
-            cJSON_ArrayForEach(trial, at(trials, "items")) count +=
-                strcmp(text_at(trial, "status"), "ok") == 0 &&
-                text_at(trial, "arm")[1] == '0' + arm &&
-                cJSON_IsTrue(at(trial, "warmup")) == rounds[i].warmup &&
-                (rounds[i].warmup || (int)number_at(trial, "block") == rounds[i].block);
+            cJSON_ArrayForEach(trial, at(trials, "items"))
+                count += strcmp(text_at(trial, "status"), "ok") == 0 &&
+                         text_at(trial, "arm")[1] == '0' + arm &&
+                         cJSON_IsTrue(at(trial, "warmup")) == rounds[i].warmup &&
+                         (rounds[i].warmup || (int)number_at(trial, "block") == rounds[i].block);
             assert_int_equal(count, 1);
         }
 }

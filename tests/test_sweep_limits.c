@@ -61,8 +61,7 @@ static void what_failed_for_memory_in_any_order_is_never_recommended(void **stat
         const cJSON *recommended = at(report, "recommendation/buffer_memory_mib");
         assert_true(cJSON_IsNull(recommended) || recommended->valuedouble <= 300);
         const cJSON *arm;
-        cJSON_ArrayForEach(arm, at(report, "arms"))
-        {
+        cJSON_ArrayForEach(arm, at(report, "arms")) {
             const cJSON *memory = at(arm, "buffer_memory_mib");
             if (cJSON_IsNumber(memory) && memory->valuedouble > 300)
                 assert_int_equal(number_at(arm, "n"), 0);
@@ -146,8 +145,8 @@ static void every_fault_of_a_body_is_told_at_once(void **state)
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
         bool found = false;
         const cJSON *fault;
-        cJSON_ArrayForEach(fault, at(problem, "errors")) found |=
-            strcmp(text_at(fault, "pointer"), pointers[i]) == 0;
+        cJSON_ArrayForEach(fault, at(problem, "errors"))
+            found |= strcmp(text_at(fault, "pointer"), pointers[i]) == 0;
         if (!found)
             fail_msg("no fault at %s in %s", pointers[i], cJSON_PrintUnformatted(problem));
     }

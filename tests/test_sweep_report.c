@@ -120,9 +120,9 @@ static const char *text_of(const cJSON *object, const char *name)
 static bool has_warning(const struct experiment *made, const char *words)
 {
     const cJSON *warning;
-    cJSON_ArrayForEach(
-        warning,
-        json_member(made->report, "warnings")) if (strstr(warning->valuestring, words)) return true;
+    cJSON_ArrayForEach(warning, json_member(made->report, "warnings"))
+        if (strstr(warning->valuestring, words))
+            return true;
     return false;
 }
 

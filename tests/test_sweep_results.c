@@ -158,8 +158,7 @@ static void a_trial_has_exactly_the_members_of_the_contract(void **state)
                    "succeeded", &report, &trials);
     const cJSON *trial;
     int64_t seq = 0;
-    cJSON_ArrayForEach(trial, at(trials, "items"))
-    {
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
         for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
             (void)at(trial, members[i]);
         assert_true((int64_t)number_at(trial, "seq") > seq); /* oldest first */
@@ -301,8 +300,7 @@ static void every_combination_has_its_arm_and_every_group_its_baseline(void **st
         "inconclusive", &report, &trials);
     int baselines = 0;
     const cJSON *arm;
-    cJSON_ArrayForEach(arm, at(report, "arms"))
-    {
+    cJSON_ArrayForEach(arm, at(report, "arms")) {
         baselines += cJSON_IsTrue(at(arm, "baseline"));
         assert_int_equal(number_at(arm, "n"), 1);
     }
@@ -310,8 +308,8 @@ static void every_combination_has_its_arm_and_every_group_its_baseline(void **st
     assert_int_equal(baselines, 8);
     assert_true(cJSON_IsTrue(at(report, "arms/0/baseline")));
     const cJSON *comparison;
-    cJSON_ArrayForEach(comparison, at(report, "comparisons"))
-    { /* each with the baseline of its own group */
+    cJSON_ArrayForEach(comparison,
+                       at(report, "comparisons")) { /* each with the baseline of its own group */
         long own = strtol(text_at(comparison, "arm") + 1, NULL, 10);
         long against = strtol(text_at(comparison, "against") + 1, NULL, 10);
         assert_int_equal(own / 5, against / 5);

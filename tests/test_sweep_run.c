@@ -192,8 +192,8 @@ static void a_running_job_goes_on_from_its_stored_trials(void **state)
     cJSON *trials = trials_of(house, id);
     int ok = 0;
     const cJSON *trial;
-    cJSON_ArrayForEach(trial, at(trials, "items")) ok +=
-        strcmp(text_at(trial, "status"), "ok") == 0;
+    cJSON_ArrayForEach(trial, at(trials, "items"))
+        ok += strcmp(text_at(trial, "status"), "ok") == 0;
     assert_int_equal(ok, 8);
     cJSON_Delete(trials);
     cJSON_Delete(job);

@@ -18,8 +18,7 @@
 static void rates_fit(const cJSON *trials)
 {
     const cJSON *trial;
-    cJSON_ArrayForEach(trial, at(trials, "items"))
-    {
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
         double bytes = number_at(trial, "pages") * 8192;
         double rate = bytes / number_at(trial, "server_s") / MIB;
         assert_true(number_at(trial, "server_s") > 0);

@@ -128,9 +128,10 @@ static void trials_make_sense(struct harness *house, const char *id, const char 
         for (int block = 1; block <= 2; block++) {
             int count = 0;
             const cJSON *trial;
-            cJSON_ArrayForEach(trial, at(trials, "items")) count +=
-                text_at(trial, "arm")[1] == '0' + arm && (int)number_at(trial, "block") == block &&
-                strcmp(text_at(trial, "status"), "ok") == 0;
+            cJSON_ArrayForEach(trial, at(trials, "items"))
+                count += text_at(trial, "arm")[1] == '0' + arm &&
+                         (int)number_at(trial, "block") == block &&
+                         strcmp(text_at(trial, "status"), "ok") == 0;
             assert_true(count <= 1);
             bool all = strcmp(state, "succeeded") == 0 && sweep_count(trials, NULL, "failed") == 0;
             if (all)

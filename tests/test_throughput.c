@@ -141,8 +141,7 @@ static void expect_verdict(const struct experiment *made, int database, int targ
 static bool says(const cJSON *texts, const char *words)
 {
     const cJSON *text = NULL;
-    cJSON_ArrayForEach(text, texts)
-    {
+    cJSON_ArrayForEach(text, texts) {
         if (strstr(text->valuestring, words))
             return true;
     }

@@ -87,8 +87,7 @@ static void expect_seed_0(const char *scenario, const char *compression)
     cJSON *trials = get(house, id, "trials?limit=500");
     assert_int_equal(cJSON_GetArraySize(at(trials, "items")), 9);
     const cJSON *trial;
-    cJSON_ArrayForEach(trial, at(trials, "items"))
-    {
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
         assert_int_equal(number_at(trial, "pages"), 7529);
         assert_string_equal(text_at(trial, "status"), "ok");
     }

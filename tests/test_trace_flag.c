@@ -230,8 +230,7 @@ static double number(const cJSON *object, const char *name)
 static bool has_warning(const struct experiment *made, const char *words)
 {
     const cJSON *warning;
-    cJSON_ArrayForEach(warning, json_member(made->report, "warnings"))
-    {
+    cJSON_ArrayForEach(warning, json_member(made->report, "warnings")) {
         if (strstr(warning->valuestring, words))
             return true;
     }

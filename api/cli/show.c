@@ -211,8 +211,7 @@ void show_step(const struct show_job *job, struct buf *out)
 static void add_faults(const cJSON *problem, struct buf *out)
 {
     const cJSON *fault = NULL;
-    cJSON_ArrayForEach(fault, json_member(problem, "errors"))
-    {
+    cJSON_ArrayForEach(fault, json_member(problem, "errors")) {
         const char *pointer = text_of(fault, "pointer");
         buf_add(out, "  ");
         show_text(*pointer ? pointer : "(the whole)", out);
@@ -264,8 +263,7 @@ int show_problem_exit(long status)
 void show_jobs(const cJSON *answer, struct buf *out)
 {
     const cJSON *job = NULL;
-    cJSON_ArrayForEach(job, json_member(answer, "items"))
-    {
+    cJSON_ArrayForEach(job, json_member(answer, "items")) {
         char instance[SHOW_LABEL];
         struct show_job read;
         const char *summary = text_of(job, "summary");
@@ -288,8 +286,7 @@ void show_jobs(const cJSON *answer, struct buf *out)
 void show_instances(const cJSON *answer, struct buf *out)
 {
     const cJSON *instance = NULL;
-    cJSON_ArrayForEach(instance, json_member(answer, "items"))
-    {
+    cJSON_ArrayForEach(instance, json_member(answer, "items")) {
         char name[SHOW_LABEL];
         char host[SHOW_LABEL];
         char address[SHOW_LABEL + 16];
@@ -314,8 +311,7 @@ static void add_kind(const cJSON *kind, struct buf *out)
     copy_text(kind->string, name, sizeof name);
     buf_format(out, "%-20s %s\n", name,
                cJSON_IsTrue(json_member(kind, "ready")) ? "ready" : "not ready");
-    cJSON_ArrayForEach(missing, json_member(kind, "missing"))
-    {
+    cJSON_ArrayForEach(missing, json_member(kind, "missing")) {
         buf_add(out, "    grant ");
         show_text(cJSON_IsString(missing) ? missing->valuestring : "?", out);
         buf_add_char(out, '\n');
@@ -341,6 +337,7 @@ bool show_check(const cJSON *answer, struct buf *out)
                cJSON_IsTrue(json_member(answer, "authenticated")) ? "authenticated"
                                                                   : "not authenticated",
                number_of(answer, "clock_offset_s", 0));
-    cJSON_ArrayForEach(kind, json_member(answer, "kinds")) add_kind(kind, out);
+    cJSON_ArrayForEach(kind, json_member(answer, "kinds"))
+        add_kind(kind, out);
     return true;
 }

@@ -51,8 +51,7 @@ static void read_parameters(const cJSON *parameters, struct history_parameters *
 static bool stands_before(const cJSON *list, const cJSON *item)
 {
     const cJSON *other;
-    cJSON_ArrayForEach(other, list)
-    {
+    cJSON_ArrayForEach(other, list) {
         if (other == item)
             return false;
         if (cJSON_Compare(other, item, true))
@@ -65,8 +64,7 @@ static void check_databases(const cJSON *databases, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, databases)
-    {
+    cJSON_ArrayForEach(item, databases) {
         const char *at = json_pointer_index("/parameters/databases", index++);
         if (!cJSON_IsString(item) || !*item->valuestring ||
             strlen(item->valuestring) > (size_t)LIMIT_SQL_NAME_UTF16 * 3)
@@ -81,8 +79,7 @@ static void check_types(const cJSON *types, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, types)
-    {
+    cJSON_ArrayForEach(item, types) {
         const char *at = json_pointer_index("/parameters/types", index++);
         if (!cJSON_IsString(item) || history_type_by_name(item->valuestring) == HISTORY_TYPES)
             json_fault_add(faults, at, "must be \"full\", \"diff\" or \"log\"");
@@ -155,8 +152,7 @@ static void add_databases(struct query *query, const cJSON *databases)
     if (!databases)
         return;
     buf_add(&query->sql, " AND s.database_name IN (");
-    cJSON_ArrayForEach(name, databases)
-    {
+    cJSON_ArrayForEach(name, databases) {
         buf_add(&query->sql, name == databases->child ? "?" : ", ?");
         query->values[query->count++].text = name->valuestring;
     }
@@ -240,8 +236,7 @@ static struct history_filter filter_of(struct run *run, const struct history_par
                                     .here_zone = zone_of(run),
                                     .confidence = run->definition.design.confidence};
     const cJSON *name;
-    cJSON_ArrayForEach(name, parameters->types)
-    {
+    cJSON_ArrayForEach(name, parameters->types) {
         enum history_type type = history_type_by_name(name->valuestring);
         if (type < HISTORY_TYPES)
             filter.types[type] = true;
@@ -290,8 +285,7 @@ static double sum_of(const cJSON *rows, const char *name)
 {
     double sum = 0;
     const cJSON *row;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         double value = number_of(row, name);
         sum += isnan(value) ? 0 : value;
     }
@@ -303,8 +297,7 @@ static const cJSON *largest(const cJSON *rows)
 {
     const cJSON *row;
     const cJSON *found = rows ? rows->child : NULL;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         if (number_of(row, "n") > number_of(found, "n"))
             found = row;
     }
@@ -330,8 +323,7 @@ static void warn_of_short_ones(cJSON *report, const cJSON *rows)
 {
     const cJSON *row;
     int count = 0;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         double none = number_of(row, "zero_seconds");
         count += none > SHORT_SHARE * (none + number_of(row, "n"));
     }
@@ -346,8 +338,7 @@ static void warn_of_whole_seconds(cJSON *report, const cJSON *rows)
 {
     const cJSON *row;
     int count = 0;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         const cJSON *data = json_member(row, "logical_mib_s");
         double median = number_of(data, "median");
         double high = number_of(data, "high");

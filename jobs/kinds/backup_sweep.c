@@ -33,8 +33,9 @@ static int check_server(struct run *run, const struct sweep *sweep, struct err *
     const cJSON *word;
     if (!sweep->compression)
         return check_word(run, "off", err); /* what is sent when nothing is asked for */
-    cJSON_ArrayForEach(word, sweep->compression) if (check_word(run, word->valuestring, err) <
-                                                     0) return -1;
+    cJSON_ArrayForEach(word, sweep->compression)
+        if (check_word(run, word->valuestring, err) < 0)
+            return -1;
     return 0;
 }
 

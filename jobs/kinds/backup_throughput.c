@@ -15,8 +15,7 @@ static int check_databases(struct run *run, const struct throughput *throughput,
     if (rule)
         return err_set(err, ERR_REFUSED, 0, "compression %s: %s", throughput->compression, rule);
     const cJSON *database;
-    cJSON_ArrayForEach(database, throughput->databases)
-    {
+    cJSON_ArrayForEach(database, throughput->databases) {
         if (preflight_database(run, database->valuestring, err) < 0)
             return -1;
     }

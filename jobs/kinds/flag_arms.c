@@ -76,8 +76,7 @@ static bool is_flag(const cJSON *item)
 static bool is_repeated(const cJSON *array, const cJSON *item)
 {
     const cJSON *other;
-    cJSON_ArrayForEach(other, array)
-    {
+    cJSON_ArrayForEach(other, array) {
         if (other == item)
             return false;
         bool same_text = cJSON_IsString(other) && cJSON_IsString(item) &&
@@ -91,8 +90,7 @@ static bool is_repeated(const cJSON *array, const cJSON *item)
 static bool is_allowed(const struct instance *instance, const cJSON *flag)
 {
     const cJSON *allowed;
-    cJSON_ArrayForEach(allowed, instance->trace_flags)
-    {
+    cJSON_ArrayForEach(allowed, instance->trace_flags) {
         if (cJSON_Compare(allowed, flag, true))
             return true;
     }
@@ -104,8 +102,7 @@ static void check_flags(const struct flag_parameters *parameters, const struct i
 {
     size_t index = 0;
     const cJSON *flag;
-    cJSON_ArrayForEach(flag, parameters->flags)
-    {
+    cJSON_ArrayForEach(flag, parameters->flags) {
         const char *at = json_pointer_index("/parameters/flags", index++);
         if (!parameters->flags_given)
             at = "/parameters/flags"; /* the one that is taken when none is named */
@@ -140,8 +137,7 @@ static void check_databases(const struct flag_parameters *parameters, struct jso
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, parameters->databases)
-    {
+    cJSON_ArrayForEach(item, parameters->databases) {
         check_database(parameters->databases, item,
                        json_pointer_index("/parameters/databases", index++), faults);
     }
@@ -151,8 +147,7 @@ static void check_databases(const struct flag_parameters *parameters, struct jso
 static void check_effect(const struct flag_parameters *parameters, struct json_faults *faults)
 {
     const cJSON *flag;
-    cJSON_ArrayForEach(flag, parameters->flags)
-    {
+    cJSON_ArrayForEach(flag, parameters->flags) {
         if (!is_flag(flag) || !flag_is_about_compressed_files((int64_t)flag->valuedouble))
             continue;
         if (target_is_nul(parameters->target))
@@ -226,10 +221,8 @@ void flag_add_arms(const struct flag_parameters *parameters, struct plan *plan)
 {
     const cJSON *database;
     const cJSON *flag;
-    cJSON_ArrayForEach(database, parameters->databases)
-    {
-        cJSON_ArrayForEach(flag, parameters->flags)
-        {
+    cJSON_ArrayForEach(database, parameters->databases) {
+        cJSON_ArrayForEach(flag, parameters->flags) {
             add_arm(parameters, plan, database->valuestring, (int64_t)flag->valuedouble, false);
             add_arm(parameters, plan, database->valuestring, (int64_t)flag->valuedouble, true);
         }

@@ -150,8 +150,7 @@ static void add_to_arms(const struct bundle *bundle, const struct analysis *anal
     int index = 0;
     cJSON *arms = cJSON_GetObjectItemCaseSensitive(report, "arms");
     cJSON *arm;
-    cJSON_ArrayForEach(arm, arms)
-    {
+    cJSON_ArrayForEach(arm, arms) {
         cJSON_AddItemToObject(arm, "compression_ratio",
                               json_rounded(compression_ratio(bundle, analysis, index), DIGITS));
         cJSON_AddItemToObject(arm, "peak_file_bytes", json_rounded(peak_bytes(bundle, index), 17));
@@ -173,8 +172,7 @@ static void warn_of_pages(const struct bundle *bundle, const struct pair *pair, 
 static void warn_of_global(const struct flag_parameters *parameters, cJSON *report)
 {
     const cJSON *flag;
-    cJSON_ArrayForEach(flag, parameters->flags)
-    {
+    cJSON_ArrayForEach(flag, parameters->flags) {
         report_warn(report,
                     "Trace flag %.0f is global: while this job ran it was switched for every "
                     "session of the instance, other backups included. Afterwards it is put back to "

@@ -17,8 +17,7 @@ static bool is_asked_for(const cJSON *snapshots, int count)
     const cJSON *item;
     if (!snapshots)
         return count <= 2;
-    cJSON_ArrayForEach(item, snapshots)
-    {
+    cJSON_ArrayForEach(item, snapshots) {
         if (cJSON_IsNumber(item) && (int)item->valuedouble == count)
             return true;
     }
@@ -57,8 +56,7 @@ void snapshot_add_arms(const struct snapshot_parameters *parameters, struct plan
     size_t count = snapshot_counts(parameters, counts);
     const cJSON *location;
     add_arm(parameters, NULL, 0, plan);
-    cJSON_ArrayForEach(location, parameters->locations)
-    {
+    cJSON_ArrayForEach(location, parameters->locations) {
         for (size_t i = 0; i < count; i++)
             add_arm(parameters, member_text(location, "name"), counts[i], plan);
     }
@@ -67,8 +65,7 @@ void snapshot_add_arms(const struct snapshot_parameters *parameters, struct plan
 const char *snapshot_path(const struct snapshot_parameters *parameters, const char *location)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, parameters->locations)
-    {
+    cJSON_ArrayForEach(item, parameters->locations) {
         const char *name = member_text(item, "name");
         if (name && strcmp(name, location) == 0)
             return member_text(item, "path");

@@ -75,8 +75,7 @@ static void check_counts(const cJSON *snapshots, struct json_faults *faults)
     bool any = false;
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, snapshots)
-    {
+    cJSON_ArrayForEach(item, snapshots) {
         const char *at = json_pointer_index("/parameters/snapshots", index++);
         double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
         bool legal = value >= 0 && value <= SNAPSHOT_MOST && value == (double)(int)value;
@@ -100,8 +99,7 @@ static void check_path(const char *path, const struct instance *instance, const 
     size_t count = 0;
     size_t utf16 = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, instance->paths)
-    {
+    cJSON_ArrayForEach(item, instance->paths) {
         if (cJSON_IsString(item) && count < JSON_COUNT(folders))
             folders[count++] = item->valuestring;
     }
@@ -120,8 +118,7 @@ static void check_locations(const cJSON *locations, const struct instance *insta
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, locations)
-    {
+    cJSON_ArrayForEach(item, locations) {
         struct location location = {0};
         char at[64];
         (void)snprintf(at, sizeof at, "/parameters/locations/%zu", index++);
@@ -129,8 +126,7 @@ static void check_locations(const cJSON *locations, const struct instance *insta
         if (location.path)
             check_path(location.path, instance, json_pointer(at, "path"), faults);
         const cJSON *other;
-        cJSON_ArrayForEach(other, locations)
-        {
+        cJSON_ArrayForEach(other, locations) {
             if (other == item)
                 break;
             if (cJSON_Compare(json_member(other, "name"), json_member(item, "name"), true))

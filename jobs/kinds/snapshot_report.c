@@ -30,8 +30,7 @@ struct overhead {
 static double wait_ms(const struct trial *trial, const char *type)
 {
     const cJSON *wait;
-    cJSON_ArrayForEach(wait, trial->waits)
-    {
+    cJSON_ArrayForEach(wait, trial->waits) {
         const char *own = member_text(wait, "type");
         if (own && strcmp(own, type) == 0)
             return (double)member_int(wait, "ms", 0);
@@ -197,8 +196,7 @@ static cJSON *costs_json(const struct overhead *rows, size_t count, double basel
 static bool lists_wait(const cJSON *waits, const char *type)
 {
     const cJSON *wait;
-    cJSON_ArrayForEach(wait, waits)
-    {
+    cJSON_ArrayForEach(wait, waits) {
         const char *own = member_text(wait, "type");
         if (own && strcmp(own, type) == 0)
             return true;

@@ -287,8 +287,7 @@ int snapshot_check_plan(struct run *run, const struct snapshot_parameters *param
                         struct err *err)
 {
     const cJSON *location;
-    cJSON_ArrayForEach(location, parameters->locations)
-    {
+    cJSON_ArrayForEach(location, parameters->locations) {
         if (snapshot_check_space(run, parameters, member_text(location, "path"),
                                  most_snapshots(parameters), err) < 0)
             return -1;
@@ -388,8 +387,7 @@ int snapshot_try_locations(struct run *run, const struct snapshot_parameters *pa
     if (rc < 0)
         return -1;
     const cJSON *location;
-    cJSON_ArrayForEach(location, parameters->locations)
-    {
+    cJSON_ArrayForEach(location, parameters->locations) {
         number++;
         struct snapshot_order order = {.database = parameters->database,
                                        .files = &files,

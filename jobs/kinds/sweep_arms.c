@@ -46,8 +46,7 @@ static bool lists_hold_default(const struct sweep *sweep)
     for (int option = 0; option < SWEEP_OPTIONS; option++) {
         bool found = !sweep->options[option];
         const cJSON *item;
-        cJSON_ArrayForEach(item, sweep->options[option])
-        {
+        cJSON_ArrayForEach(item, sweep->options[option]) {
             found |= is_default(item);
         }
         if (!found)
@@ -163,8 +162,7 @@ void sweep_add_arms(const struct sweep *sweep, struct plan *plan)
     const cJSON *target;
     int files = list_size(sweep->files);
     int words = list_size(sweep->compression);
-    cJSON_ArrayForEach(target, sweep->targets)
-    {
+    cJSON_ArrayForEach(target, sweep->targets) {
         for (int i = 0; i < files * words; i++) {
             struct group group = {.target = target,
                                   .files = cJSON_GetArrayItem(sweep->files, i / words),

@@ -71,8 +71,7 @@ static const char *rule_of(enum sweep_option option, int64_t value, enum device_
 static bool is_repeated(const cJSON *array, const cJSON *item)
 {
     const cJSON *other;
-    cJSON_ArrayForEach(other, array)
-    {
+    cJSON_ArrayForEach(other, array) {
         if (other == item)
             return false;
         if (cJSON_Compare(other, item, true))
@@ -88,8 +87,7 @@ static void check_option(const struct sweep *sweep, enum sweep_option option,
     (void)snprintf(base, sizeof base, "/parameters/%s", sweep_option_names[option]);
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->options[option])
-    {
+    cJSON_ArrayForEach(item, sweep->options[option]) {
         const char *at = json_pointer_index(base, index++);
         int64_t value;
         const char *rule = NULL;
@@ -108,8 +106,7 @@ static void check_files(const struct sweep *sweep, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->files)
-    {
+    cJSON_ArrayForEach(item, sweep->files) {
         const char *at = json_pointer_index("/parameters/files", index++);
         int64_t value;
         if (!cJSON_IsNumber(item) || !read_value(item, &value) || value < 1 ||
@@ -124,8 +121,7 @@ static void check_compression(const struct sweep *sweep, struct json_faults *fau
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->compression)
-    {
+    cJSON_ArrayForEach(item, sweep->compression) {
         const char *at = json_pointer_index("/parameters/compression", index++);
         bool known = cJSON_IsString(item) && compression_is_known(item->valuestring);
         if (!known)
@@ -143,8 +139,7 @@ static void check_confirm_on(const struct sweep *sweep, const struct instance *i
     target_check(sweep->confirm_on, instance, "/parameters/confirm_on", !sweep->files, faults);
     const cJSON *target;
     const cJSON *name = json_member(sweep->confirm_on, "name");
-    cJSON_ArrayForEach(target, sweep->targets)
-    {
+    cJSON_ArrayForEach(target, sweep->targets) {
         if (cJSON_Compare(json_member(target, "name"), name, true))
             json_fault_add(faults, "/parameters/confirm_on/name",
                            "is the name of a swept target; nothing would be confirmed");
@@ -174,8 +169,7 @@ static void check_memory(const struct sweep *sweep, int64_t limit_mib, struct js
 {
     size_t index = 0;
     const cJSON *item;
-    cJSON_ArrayForEach(item, sweep->options[SWEEP_BUFFERCOUNT])
-    {
+    cJSON_ArrayForEach(item, sweep->options[SWEEP_BUFFERCOUNT]) {
         const char *at = json_pointer_index("/parameters/buffercount", index++);
         int64_t buffers;
         if (!read_value(item, &buffers) || buffers <= 0)

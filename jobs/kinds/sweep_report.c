@@ -75,8 +75,7 @@ static const struct stats_comparison *comparison_of(const struct analysis *analy
 static bool differ_only_in(const struct arm *a, const struct arm *b, const char *option)
 {
     const cJSON *member;
-    cJSON_ArrayForEach(member, a->settings)
-    {
+    cJSON_ArrayForEach(member, a->settings) {
         if (strcmp(member->string, option) == 0)
             continue;
         if (!cJSON_Compare(member, json_member(b->settings, member->string), true))

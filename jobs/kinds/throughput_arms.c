@@ -30,8 +30,7 @@ static bool is_named_nul(const cJSON *target)
 static const cJSON *find_nul(const cJSON *targets)
 {
     const cJSON *target;
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         if (is_named_nul(target))
             return target;
     }
@@ -49,8 +48,7 @@ static cJSON *all_targets(const cJSON *given)
     else
         cJSON_AddItemToArray(list,
                              cJSON_Parse("{\"name\":\"" THROUGHPUT_NUL "\",\"paths\":[\"NUL\"]}"));
-    cJSON_ArrayForEach(target, given)
-    {
+    cJSON_ArrayForEach(target, given) {
         if (target != nul)
             cJSON_AddItemToArray(list, cJSON_Duplicate(target, true));
     }
@@ -121,12 +119,10 @@ static int add_arm(const struct throughput *throughput, struct plan *plan, const
 void throughput_add_arms(const struct throughput *throughput, struct plan *plan)
 {
     const cJSON *database;
-    cJSON_ArrayForEach(database, throughput->databases)
-    {
+    cJSON_ArrayForEach(database, throughput->databases) {
         const cJSON *target;
         int baseline = -1;
-        cJSON_ArrayForEach(target, throughput->targets)
-        {
+        cJSON_ArrayForEach(target, throughput->targets) {
             int index = add_arm(throughput, plan, database->valuestring, target, baseline);
             baseline = baseline < 0 ? index : baseline;
         }

@@ -26,8 +26,7 @@ static const char *rule_of(const cJSON *database)
 static bool stands_before(const cJSON *list, const cJSON *item)
 {
     const cJSON *other;
-    cJSON_ArrayForEach(other, list)
-    {
+    cJSON_ArrayForEach(other, list) {
         if (other == item)
             return false;
         if (cJSON_Compare(other, item, true))
@@ -40,8 +39,7 @@ static void check_databases(const cJSON *databases, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *database;
-    cJSON_ArrayForEach(database, databases)
-    {
+    cJSON_ArrayForEach(database, databases) {
         const char *at = json_pointer_index("/parameters/databases", index++);
         const char *rule = rule_of(database);
         if (rule)
@@ -56,8 +54,7 @@ static void check_nul(const cJSON *targets, struct json_faults *faults)
 {
     size_t index = 0;
     const cJSON *target;
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         const char *at = json_pointer_index("/parameters/targets", index++);
         const char *name = member_text(target, "name");
         if (name && strcmp(name, THROUGHPUT_NUL) == 0 && !target_is_nul(target))

@@ -49,8 +49,7 @@ static void add_trial(struct tallies *tallies, const struct trial *trial)
 {
     tallies->seconds += isnan(trial->server_s) ? trial->elapsed_s : trial->server_s;
     const cJSON *read;
-    cJSON_ArrayForEach(read, trial->reads_by_file)
-    {
+    cJSON_ArrayForEach(read, trial->reads_by_file) {
         const char *name = member_text(read, "file");
         if (!name)
             continue;
@@ -182,8 +181,7 @@ void throughput_reads_fini(struct throughput_reads *reads)
 bool throughput_is_beside_data(const struct throughput_reads *reads, const char *folder)
 {
     const cJSON *drive;
-    cJSON_ArrayForEach(drive, reads->drives)
-    {
+    cJSON_ArrayForEach(drive, reads->drives) {
         const char *volume = member_text(drive, "volume");
         if (volume && strcmp(volume, "/") != 0 && strcmp(folder, "NUL") != 0 &&
             tsql_path_is_allowed(folder, &volume, 1))

@@ -39,8 +39,7 @@ static double wait_of(const struct trial *trial, const char *type)
     const cJSON *wait;
     if (cJSON_GetArraySize(trial->waits) == 0)
         return NAN;
-    cJSON_ArrayForEach(wait, trial->waits)
-    {
+    cJSON_ArrayForEach(wait, trial->waits) {
         const char *own = member_text(wait, "type");
         if (own && strcmp(own, type) == 0)
             ms += (double)member_int(wait, "ms", 0);
@@ -125,8 +124,7 @@ static const cJSON *target_of(const struct view *view, int arm)
 {
     const char *name = member_text(view->bundle->arms[arm].settings, "target");
     const cJSON *target;
-    cJSON_ArrayForEach(target, view->throughput->targets)
-    {
+    cJSON_ArrayForEach(target, view->throughput->targets) {
         if (name && strcmp(member_text(target, "name"), name) == 0)
             return target;
     }
@@ -139,8 +137,7 @@ static struct bottleneck_layout layout_of(const cJSON *target, const struct thro
                                        .data_volumes = cJSON_GetArraySize(reads->drives),
                                        .slowest_drive = reads->slowest_drive};
     const cJSON *path;
-    cJSON_ArrayForEach(path, json_member(target, "paths"))
-    {
+    cJSON_ArrayForEach(path, json_member(target, "paths")) {
         layout.beside_data |= throughput_is_beside_data(reads, path->valuestring);
         layout.on_share |= strncmp(path->valuestring, "\\\\", 2) == 0;
     }

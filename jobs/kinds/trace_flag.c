@@ -25,8 +25,7 @@ static struct flag_parameters parameters_of(const struct run *run)
 static bool any_about_compressed_files(const struct flag_parameters *parameters)
 {
     const cJSON *flag;
-    cJSON_ArrayForEach(flag, parameters->flags)
-    {
+    cJSON_ArrayForEach(flag, parameters->flags) {
         if (flag_is_about_compressed_files((int64_t)flag->valuedouble))
             return true;
     }
@@ -128,8 +127,7 @@ static int plan_flags(struct run *run, struct err *err)
     const cJSON *database;
     if (flags_check_rights(run, err) < 0 || check_compression(run, &parameters, err) < 0)
         return -1;
-    cJSON_ArrayForEach(database, parameters.databases)
-    {
+    cJSON_ArrayForEach(database, parameters.databases) {
         if (preflight_database(run, database->valuestring, err) < 0)
             return -1;
     }
@@ -146,8 +144,7 @@ static int prepare_flags(struct run *run, struct err *err)
     (void)err; /* nothing here can fail */
     struct flag_parameters parameters = parameters_of(run);
     const cJSON *database;
-    cJSON_ArrayForEach(database, parameters.databases)
-    {
+    cJSON_ArrayForEach(database, parameters.databases) {
         int64_t mib = preallocated_mib(run, database->valuestring);
         if (mib >= 0 && any_about_compressed_files(&parameters))
             run_warn(run,

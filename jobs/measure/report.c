@@ -152,8 +152,7 @@ static void collect_waits(const cJSON *waits, struct wait_row **rows, size_t *co
                           size_t *capacity, size_t trial, size_t trial_count)
 {
     const cJSON *wait = NULL;
-    cJSON_ArrayForEach(wait, waits)
-    {
+    cJSON_ArrayForEach(wait, waits) {
         const cJSON *type = json_member(wait, "type");
         const cJSON *ms = json_member(wait, "ms");
         size_t row = 0;

@@ -14,8 +14,7 @@
 static const cJSON *find_row(const cJSON *rows, const char *name, const char *text)
 {
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         const char *value = markdown_text(row, name);
         if (text && value && strcmp(value, text) == 0)
             return row;
@@ -188,8 +187,7 @@ static void add_runs(struct buf *out, const cJSON *arm)
 static bool has_rates(const cJSON *arms)
 {
     const cJSON *arm = NULL;
-    cJSON_ArrayForEach(arm, arms)
-    {
+    cJSON_ArrayForEach(arm, arms) {
         if (isfinite(markdown_number(json_member(arm, "rate_mib_s"), "median")))
             return true;
     }
@@ -202,8 +200,7 @@ static void add_levels(struct buf *out, const cJSON *arms, const char *summary)
     const cJSON *arm = NULL;
     double told[4] = {0};
     size_t count = 0;
-    cJSON_ArrayForEach(arm, arms)
-    {
+    cJSON_ArrayForEach(arm, arms) {
         double n = markdown_number(arm, "n");
         double level = markdown_number(json_member(arm, summary), "level");
         size_t i = 0;
@@ -232,8 +229,7 @@ static void add_arms(struct buf *out, const cJSON *report)
         "## Settings\n\n| setting | %s | speed against its baseline | buffers, MiB | CPU | runs |\n"
         "|---|---|---:|---:|---:|---|\n",
         rates ? "MiB/s" : "seconds");
-    cJSON_ArrayForEach(arm, arms)
-    {
+    cJSON_ArrayForEach(arm, arms) {
         double cpu = markdown_number(json_member(arm, "cpu_percent"), "median");
         buf_add(out, "| ");
         markdown_add_text(out, markdown_text(arm, "label"));
@@ -271,8 +267,7 @@ static void add_comparisons(struct buf *out, const cJSON *report)
                  "corrected for the number of comparisons (Holm).\n\n"
                  "| setting | against | speed | interval | p | verdict |\n"
                  "|---|---|---:|---|---:|---|\n");
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         double ratio = markdown_number(row, "ratio");
         double p = markdown_number(row, "p");
         buf_add(out, "| ");
@@ -312,8 +307,7 @@ static void add_interval_of_settings(struct buf *out, const cJSON *interval)
     if (cJSON_GetArraySize(interval) == 0)
         return;
     buf_add(out, "The data cannot tell apart from the best:");
-    cJSON_ArrayForEach(range, interval)
-    {
+    cJSON_ArrayForEach(range, interval) {
         buf_add(out, before);
         before = ", ";
         markdown_add_text(out, range->string);
@@ -385,8 +379,7 @@ static void add_list(struct buf *out, const char *title, const cJSON *items)
     if (cJSON_GetArraySize(items) == 0)
         return;
     buf_format(out, "## %s\n\n", title);
-    cJSON_ArrayForEach(item, items)
-    {
+    cJSON_ArrayForEach(item, items) {
         char *printed = cJSON_IsString(item) ? NULL : json_print(item);
         buf_add(out, "- ");
         markdown_add_text(out, printed ? printed : item->valuestring);

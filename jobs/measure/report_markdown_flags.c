@@ -77,8 +77,7 @@ void markdown_flag_section(struct buf *out, const cJSON *rows)
             "on.\n\n"
             "| flag | database | server seconds | interval | elapsed | compression | file, MiB "
             "| peak, MiB | verdict |\n|---:|---|---:|---|---:|---:|---:|---:|---|\n");
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         double ratio = markdown_number(row, "ratio");
         double elapsed = markdown_number(row, "ratio_elapsed");
         buf_format(out, "| %.0f | ", markdown_number(row, "flag"));

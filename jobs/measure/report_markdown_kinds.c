@@ -45,8 +45,7 @@ static const cJSON *leading_row(const cJSON *rows)
     const cJSON *row = NULL;
     const cJSON *leading = cJSON_GetArrayItem(rows, 0);
     bool shown = false;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         const char *verdict = markdown_text(row, "verdict");
         bool differs =
             verdict && (strcmp(verdict, "slower") == 0 || strcmp(verdict, "faster") == 0);
@@ -100,8 +99,7 @@ static void overhead_section(struct buf *out, const cJSON *rows)
     }
     buf_add(out, "## Overhead\n\nTimes with / times without: above 1 is slower.\n\n"
                  "| with | ratio | interval | verdict |\n|---|---:|---|---|\n");
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         double ratio = markdown_number(row, "ratio");
         buf_add(out, "| ");
         add_subject(out, row);
@@ -121,8 +119,7 @@ static void snapshot_cost_section(struct buf *out, const cJSON *rows)
 {
     const cJSON *row = NULL;
     buf_add(out, "## Cost of each snapshot\n\n");
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         buf_add(out, "- **");
         markdown_add_text(out, markdown_text(row, "location"));
         buf_add(out, "**: ");
@@ -165,8 +162,7 @@ static void add_database_verdict(struct buf *out, const cJSON *row)
     buf_add(out, "**");
     markdown_add_text(out, markdown_text(row, "database"));
     buf_add(out, "**");
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         buf_add(out, said++ ? "," : "");
         add_bottleneck(out, target);
     }
@@ -181,8 +177,7 @@ static void bottleneck_verdict(struct buf *out, const cJSON *rows)
 {
     const cJSON *row = NULL;
     int said = 0;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         if (said == FIRST_LINE_DATABASES)
             break;
         buf_add(out, said++ ? "; " : "");
@@ -203,8 +198,7 @@ static void add_list(struct buf *out, const char *title, const cJSON *target, co
     buf_format(out, "%s (", title);
     markdown_add_text(out, markdown_text(target, "name"));
     buf_add(out, "):\n\n");
-    cJSON_ArrayForEach(text, texts)
-    {
+    cJSON_ArrayForEach(text, texts) {
         buf_add(out, "- ");
         markdown_add_text(out, text->valuestring);
         buf_add(out, "\n");
@@ -218,8 +212,7 @@ static void add_targets(struct buf *out, const cJSON *targets)
     if (cJSON_GetArraySize(targets) == 0)
         return;
     buf_add(out, "| target | MiB/s | of the ceiling | verdict |\n|---|---:|---:|---|\n");
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         buf_add(out, "| ");
         markdown_add_text(out, markdown_text(target, "name"));
         buf_add(out, " | ");
@@ -231,8 +224,7 @@ static void add_targets(struct buf *out, const cJSON *targets)
         buf_add(out, " |\n");
     }
     buf_add(out, "\n");
-    cJSON_ArrayForEach(target, targets)
-    {
+    cJSON_ArrayForEach(target, targets) {
         add_list(out, "Evidence", target, "evidence");
         add_list(out, "Advice", target, "advice");
     }
@@ -245,8 +237,7 @@ static void add_read_files(struct buf *out, const cJSON *files)
     if (cJSON_GetArraySize(files) == 0)
         return;
     buf_add(out, "| file | drive | MiB/s | ms of waiting a MiB |\n|---|---|---:|---:|\n");
-    cJSON_ArrayForEach(file, files)
-    {
+    cJSON_ArrayForEach(file, files) {
         buf_add(out, "| ");
         markdown_add_text(out, markdown_text(file, "file"));
         buf_add(out, " | ");
@@ -263,8 +254,7 @@ static void add_read_files(struct buf *out, const cJSON *files)
 static void bottleneck_section(struct buf *out, const cJSON *rows)
 {
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         const char *slowest = markdown_text(row, "slowest_drive");
         buf_add(out, "## Bottleneck of ");
         markdown_add_text(out, markdown_text(row, "database"));
@@ -287,8 +277,7 @@ static void history_verdict(struct buf *out, const cJSON *rows)
 {
     double n = 0;
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         double here = markdown_number(row, "n");
         n += isnan(here) ? 0 : here;
     }
@@ -334,8 +323,7 @@ static void history_section(struct buf *out, const cJSON *rows)
                  "| database | type | n | data | to the device | compression | median of data, at "
                  "least and at most | change a month |\n"
                  "|---|---|---:|---|---|---:|---|---|\n");
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         double ratio = markdown_number(row, "ratio");
         buf_add(out, "| ");
         markdown_add_text(out, markdown_text(row, "database"));
@@ -362,8 +350,7 @@ static void excluded_section(struct buf *out, const cJSON *rows)
 {
     const cJSON *row = NULL;
     buf_add(out, "## Left out\n\n| backups | why |\n|---:|---|\n");
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         const char *detail = markdown_text(row, "detail");
         buf_add(out, "| ");
         markdown_add_count(out, markdown_number(row, "n"));

@@ -115,8 +115,7 @@ static void warn_of_gaps(cJSON *report, const struct bundle *bundle)
 static bool has_note(const struct trial *trial, const char *text)
 {
     const cJSON *note = NULL;
-    cJSON_ArrayForEach(note, trial->notes)
-    {
+    cJSON_ArrayForEach(note, trial->notes) {
         if (cJSON_IsString(note) && strcmp(note->valuestring, text) == 0)
             return true;
     }

@@ -33,8 +33,8 @@ void client_close(struct client *client);
 /* Runs a batch and drains it. The reply is freed by client_reply_free. */
 void client_run(struct client *c, const char *sql, struct client_reply *r);
 /* The same with text parameters for its question marks (an RPC). */
-void client_run_with(struct client *c, const char *sql, const char *const *parameters,
-                     int count, struct client_reply *r);
+void client_run_with(struct client *c, const char *sql, const char *const *parameters, int count,
+                     struct client_reply *r);
 /* SQLPrepare and SQLExecute, twice. */
 void client_prepare_twice(struct client *c, const char *sql, const char *parameter,
                           struct client_reply *r);

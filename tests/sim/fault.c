@@ -201,8 +201,7 @@ static int act_locked(struct sim *sim, const char *what, const cJSON *o, char *e
 static int apply(struct sim *sim, const cJSON *o, char *error, size_t size)
 {
     const cJSON *m = NULL;
-    cJSON_ArrayForEach(m, o)
-    {
+    cJSON_ArrayForEach(m, o) {
         const char *const *n = members;
         while (*n && strcmp(*n, m->string))
             n++;

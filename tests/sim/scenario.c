@@ -82,8 +82,7 @@ void sim_load_check(struct loader *l, const cJSON *object, const char *const *na
         sim_load_fail(l, "an object is needed", where);
         return;
     }
-    cJSON_ArrayForEach(m, object)
-    {
+    cJSON_ArrayForEach(m, object) {
         const char *const *n = names;
         while (*n && strcmp(*n, m->string))
             n++;
@@ -270,15 +269,14 @@ static void load_settings(struct loader *l)
     sim_load_check(l, given, names, "configurations");
     for (size_t i = 0; i < 3; i++)
         *slots[i] = (int)sim_load_number_of(l, given, names[i], 0);
-    cJSON_ArrayForEach(m, sim_load_member(l, "trace_flags"))
-    {
+    cJSON_ArrayForEach(m, sim_load_member(l, "trace_flags")) {
         if (sim->startup_flag_count < 32)
             sim->startup_flags[sim->startup_flag_count++] =
                 (int)sim_load_number(l, m, "trace_flags", 0);
     }
-    cJSON_ArrayForEach(m, sim_load_member(l, "logins")) sim_load_login(l, m);
-    cJSON_ArrayForEach(m, sim_load_member(l, "faults"))
-    {
+    cJSON_ArrayForEach(m, sim_load_member(l, "logins"))
+        sim_load_login(l, m);
+    cJSON_ArrayForEach(m, sim_load_member(l, "faults")) {
         char *text = cJSON_PrintUnformatted(m);
         if (!l->failed && sim_fault_apply(sim, text, l->error, l->error_size))
             l->failed = true;

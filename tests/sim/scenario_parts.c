@@ -21,8 +21,7 @@ static char **text_list(struct loader *l, const cJSON *list, const char *where, 
     char **out = NULL;
     const cJSON *m = NULL;
     *count = 0;
-    cJSON_ArrayForEach(m, list)
-    {
+    cJSON_ArrayForEach(m, list) {
         out = sim_realloc(out, (size_t)(*count + 1) * sizeof(char *));
         out[(*count)++] = sim_dup(sim_load_text_of(l, m, where, ""));
     }
@@ -43,8 +42,7 @@ void sim_load_login(struct loader *l, const cJSON *m)
     login->permissions = text_list(l, cJSON_GetObjectItemCaseSensitive(m, "permissions"),
                                    "permissions", &login->permission_count);
     const cJSON *roles = cJSON_GetObjectItemCaseSensitive(m, "roles"), *db = NULL;
-    cJSON_ArrayForEach(db, roles)
-    {
+    cJSON_ArrayForEach(db, roles) {
         login->rights =
             sim_realloc(login->rights, (size_t)(login->right_count + 1) * sizeof(*login->rights));
         struct sim_db_right *r = &login->rights[login->right_count++];
@@ -83,8 +81,7 @@ static void plain_files(struct sim *sim, struct sim_db *db, double mib)
 static void load_files(struct loader *l, struct sim_db *db, const cJSON *files)
 {
     const cJSON *f = NULL;
-    cJSON_ArrayForEach(f, files)
-    {
+    cJSON_ArrayForEach(f, files) {
         sim_load_check(l, f, file_members, "files");
         const char *type = sim_load_text(l, f, "type", "ROWS");
         double mib = sim_load_number_of(l, f, "mib", 8);
@@ -161,7 +158,8 @@ void sim_load_databases(struct loader *l)
         plain_files(l->sim, db, system[i].mib);
     }
     const cJSON *m = NULL;
-    cJSON_ArrayForEach(m, sim_load_member(l, "databases")) load_database(l, m);
+    cJSON_ArrayForEach(m, sim_load_member(l, "databases"))
+        load_database(l, m);
 }
 
 void sim_load_storage(struct loader *l)
@@ -170,8 +168,7 @@ void sim_load_storage(struct loader *l)
     const cJSON *m = NULL;
     const double mib = 1048576;
 
-    cJSON_ArrayForEach(m, sim_load_member(l, "volumes"))
-    {
+    cJSON_ArrayForEach(m, sim_load_member(l, "volumes")) {
         sim_load_check(l, m, volume_members, "volumes");
         sim->volumes =
             sim_realloc(sim->volumes, (size_t)(sim->volume_count + 1) * sizeof(*sim->volumes));
@@ -184,8 +181,7 @@ void sim_load_storage(struct loader *l)
             .write_mib_s = sim_load_number_of(l, m, "write_mib_s", 1000),
             .sector_bytes = (int)sim_load_number_of(l, m, "sector_bytes", 512)};
     }
-    cJSON_ArrayForEach(m, sim_load_member(l, "folders"))
-    {
+    cJSON_ArrayForEach(m, sim_load_member(l, "folders")) {
         bool plain = cJSON_IsString(m);
         if (!plain)
             sim_load_check(l, m, folder_members, "folders");
@@ -195,8 +191,7 @@ void sim_load_storage(struct loader *l)
             .path = sim_dup(plain ? m->valuestring : sim_load_text(l, m, "path", "/")),
             .denied = !plain && sim_load_bool(l, m, "denied", false)};
     }
-    cJSON_ArrayForEach(m, sim_load_member(l, "files"))
-    {
+    cJSON_ArrayForEach(m, sim_load_member(l, "files")) {
         sim_load_check(l, m, vfile_members, "files");
         struct sim_vfile *f = sim_vfile_add_locked(sim, sim_load_text(l, m, "path", "/x"));
         const char *kind = sim_load_text(l, m, "kind", "backup");
