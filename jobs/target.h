@@ -8,7 +8,7 @@
 
 /* Checks one target; with_files: whether it may say how many files (not where a list of them is
  * swept). Adds faults below pointer. */
-void target_check(const cJSON *target, const struct instance *instance, const char *pointer,
+void target_check(const cJSON *tree, const struct instance *instance, const char *pointer,
                   bool with_files, struct json_faults *faults);
 
 /* Checks a list of them: each, and that no two have one name. */

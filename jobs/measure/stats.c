@@ -130,13 +130,13 @@ static int by_p(const void *left, const void *right)
  * smaller than the one before. */
 static void correct_holm(struct stats_comparison *comparisons, size_t count)
 {
-    struct stats_comparison **known = mem_alloc(count, sizeof *known);
+    struct stats_comparison **known = mem_alloc(count, sizeof(struct stats_comparison *));
     size_t known_count = 0;
     double largest = 0;
     for (size_t i = 0; i < count; i++)
         if (!isnan(comparisons[i].p))
             known[known_count++] = &comparisons[i];
-    qsort(known, known_count, sizeof *known, by_p);
+    qsort(known, known_count, sizeof(struct stats_comparison *), by_p);
     for (size_t i = 0; i < known_count; i++) {
         largest = fmax(largest, fmin(1, known[i]->p * (double)(known_count - i)));
         known[i]->p = largest;
