@@ -171,18 +171,20 @@ int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
 int files_write_small(struct run *run, const char *path, struct err *err)
 {
     static const char *const databases[] = {"model", "master"};
+    char *name = mem_format("sweetspot:%s:0", run->row.id); /* history tells it is ours */
     int rc = -1;
     for (size_t i = 0; i < JSON_COUNT(databases) && rc < 0; i++) {
         struct tsql_backup backup = {.database = databases[i],
                                      .devices = &path,
                                      .device_count = 1,
                                      .compression = "default", /* small, and in every version */
-                                     .name = "sweetspot"};
+                                     .name = name};
         struct buf batch = {0};
         rc = tsql_backup(&backup, &batch, err);
         if (rc == 0)
             rc = mssql_execute(run_session(run), buf_text(&batch), NULL, NULL, err);
         buf_fini(&batch);
     }
+    free(name);
     return rc;
 }
