@@ -13,6 +13,14 @@
 #include <string.h>
 
 #define RETRY_FIRST_MS 5000 /* api.md §2: 5 s up to 5 min apart */
+
+static _Atomic int64_t retry_first_ms = RETRY_FIRST_MS;
+
+void ending_set_first_retry(int64_t ms)
+{
+    atomic_store(&retry_first_ms, ms);
+}
+
 #define RETRY_LONGEST_MS 300000
 #define STORE_PAUSE_MS 1000 /* after the first write that failed; doubled up to the longest */
 #define STORE_PAUSE_LONGEST_MS 60000
@@ -316,7 +324,7 @@ static void wait_for_instance(struct run *run, const struct err *err)
         end_early(run, JOB_FAILED, err, NULL);
         return;
     }
-    int64_t pause = RETRY_FIRST_MS;
+    int64_t pause = atomic_load(&retry_first_ms);
     for (int64_t i = 0; i < run->row.attempts && pause < RETRY_LONGEST_MS; i++)
         pause *= 2;
     run->row.retry_at = now + (pause < RETRY_LONGEST_MS ? pause : RETRY_LONGEST_MS);

@@ -7,6 +7,9 @@
 /* What reports are made from; borrows from run. */
 struct bundle ending_bundle(const struct run *run);
 
+/* For tests: the pause before the first new try of an instance that was not reached, 5 s else. */
+void ending_set_first_retry(int64_t ms);
+
 /* rc and err: how the trials went. Stores the job's end, or that it waits, or that it is queued
  * again. Tries for a minute when the store fails; then the job stays running in the store and is
  * taken up at the next start. */
