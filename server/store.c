@@ -152,6 +152,14 @@ static struct ticket *take_batch_locked(struct store *store) NEEDS(store->lock)
     return batch;
 }
 
+/* One that nobody's stack holds. */
+static struct ticket *new_ticket(store_work *work, void *arg, store_done *done, void *ctx)
+{
+    struct ticket *ticket = mem_alloc(1, sizeof *ticket);
+    *ticket = (struct ticket){.work = work, .arg = arg, .done = done, .ctx = ctx, .is_heap = true};
+    return ticket;
+}
+
 /* Writes something that is gone again in the same transaction: only a real write tells whether the
  * disk has come back. */
 static int try_disk_work(struct db *db, void *arg, struct err *err)
@@ -172,7 +180,7 @@ static void ignore_done(void *ctx, int rc, const struct err *err)
 
 /* The next batch; after a disk failure nobody may come for long (readyz says no), so the writer
  * itself tries the disk now and then. NULL: closing, and all is written. */
-static struct ticket *next_batch(struct store *store, struct ticket *try_disk)
+static struct ticket *next_batch(struct store *store)
 {
     struct ticket *batch = NULL;
     int64_t until = clock_mono_ns() + TRY_DISK_NS;
@@ -183,7 +191,7 @@ static struct ticket *next_batch(struct store *store, struct ticket *try_disk)
         else if (clock_mono_ns() < until)
             wait_until(&store->wake, &store->lock, until);
         else
-            batch = try_disk;
+            batch = new_ticket(try_disk_work, NULL, ignore_done, NULL);
     }
     if (!batch)
         batch = take_batch_locked(store);
@@ -196,8 +204,7 @@ static void *writer_main(void *ctx)
 {
     struct store *store = ctx;
     for (;;) {
-        struct ticket try_disk = {.work = try_disk_work, .done = ignore_done};
-        struct ticket *batch = next_batch(store, &try_disk);
+        struct ticket *batch = next_batch(store);
         if (!batch)
             return NULL;
         run_batch(store, batch);
@@ -257,9 +264,7 @@ int store_write(struct store *store, store_work *work, void *arg, struct err *er
 void store_write_later(struct store *store, store_work *work, void *arg, store_done *done,
                        void *ctx)
 {
-    struct ticket *ticket = mem_alloc(1, sizeof *ticket);
-    *ticket = (struct ticket){.work = work, .arg = arg, .done = done, .ctx = ctx, .is_heap = true};
-    enqueue(store, ticket);
+    enqueue(store, new_ticket(work, arg, done, ctx));
 }
 
 /* An idle read connection, or a new one. */
