@@ -1,5 +1,4 @@
 #include "tests/harness.h"
-#include "jobs/ending.h"
 #include "server/clock.h"
 #include "server/daemon.h"
 #include "server/log.h"
@@ -68,7 +67,6 @@ struct harness *harness_start(const char *scenario)
     if (sim_start(scenario ? scenario : FAST, &harness->sim, error) < 0)
         fail_msg("%s", error);
     log_set_level(LOG_LEVEL_ERROR);
-    ending_set_first_retry(100); /* who waits for the next try need not wait long */
     fill_config(harness);
     harness_start_daemon(harness);
     return harness;

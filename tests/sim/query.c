@@ -225,8 +225,10 @@ static bool limit(struct eval *ev, const struct select *s, struct tuples *t)
             most = (t->count * most + 99) / 100;
     }
     skip = skip > t->count ? t->count : skip < 0 ? 0 : skip;
-    t->list += skip;
-    t->count -= (int)skip;
+    if (skip) {
+        t->list += skip;
+        t->count -= (int)skip;
+    }
     if (most < t->count)
         t->count = (int)most;
     return true;
