@@ -1,4 +1,5 @@
 #include "api/resource.h"
+#include "jobs/instance.h"
 #include "server/clock.h"
 
 cJSON *resource_new(const char *name, const char *definition)
@@ -26,9 +27,19 @@ struct precondition resource_precondition(struct req *req)
                                  .if_none_match = req_header(req, "If-None-Match")};
 }
 
-int resource_check(struct resource_change *change, const char *etag, struct err *err)
+int resource_check(struct db *db, const struct resource_kind *kind, const char *name,
+                   struct resource_change *change, struct err *err)
 {
-    if (precondition_holds(&change->wanted, etag))
+    char etag[ETAG_SIZE];
+    struct err found;
+    if (!precondition_is_set(&change->wanted))
+        return 0;
+    int rc = kind->etag(db, name, etag, &found);
+    if (rc < 0 && found.code != ERR_NOT_FOUND) {
+        *err = found;
+        return -1;
+    }
+    if (precondition_holds(&change->wanted, rc < 0 ? NULL : etag))
         return 0;
     change->stale = true;
     return err_set(err, ERR_CONFLICT, 0, "If-Match or If-None-Match names another version");
@@ -40,4 +51,49 @@ void resource_failed(struct req *req, const struct resource_change *change, cons
         problem_answer(req, PROBLEM_PRECONDITION, "%s", err->msg);
     else
         problem_err(req, err);
+}
+
+void resource_unknown(struct req *req, const struct resource_kind *kind)
+{
+    problem_answer(req, PROBLEM_NOT_FOUND, "no %s has this name", kind->word);
+}
+
+/* --- delete -------------------------------------------------------------------------------- */
+
+struct deletion {
+    const struct resource_kind *kind;
+    const char *name;
+    struct resource_change change;
+};
+
+static int delete_work(struct db *db, void *arg, struct err *err)
+{
+    struct deletion *deletion = arg;
+    if (resource_check(db, deletion->kind, deletion->name, &deletion->change, err) < 0)
+        return -1;
+    return deletion->kind->delete (db, deletion->name, -1, err);
+}
+
+static void delete_done(struct req *req, int rc, const struct err *err)
+{
+    struct deletion *deletion = req->then_arg;
+    if (rc == 0)
+        req_answer_empty(req, 204);
+    else if (err->code == ERR_NOT_FOUND)
+        resource_unknown(req, deletion->kind);
+    else
+        resource_failed(req, &deletion->change, err);
+}
+
+void resource_delete(struct req *req, const struct resource_kind *kind)
+{
+    struct deletion *deletion = req_alloc(req, sizeof *deletion);
+    if (!instance_name_is_valid(req->params[0])) {
+        resource_unknown(req, kind);
+        return;
+    }
+    deletion->kind = kind;
+    deletion->name = req->params[0];
+    deletion->change.wanted = resource_precondition(req);
+    req_write(req, delete_work, deletion, delete_done);
 }

@@ -20,9 +20,25 @@ struct resource_change {
     bool created; /* out, of a PUT */
 };
 
-/* For a store_work: holds the change against the ETag found (NULL: none); returns -1 with
- * ERR_CONFLICT and sets stale when it must not be made. */
-MUST_CHECK int resource_check(struct resource_change *change, const char *etag, struct err *err);
+/* One kind of such documents; both functions are for a store_work. */
+struct resource_kind {
+    const char *word; /* as in "no instance has this name" */
+    /* The stored ETag; -1 with ERR_NOT_FOUND when there is none of this name. */
+    int (*etag)(struct db *db, const char *name, char out[ETAG_SIZE], struct err *err);
+    /* As store_instance_delete. */
+    int (*delete)(struct db *db, const char *name, int64_t if_version, struct err *err);
+};
+
+/* For a store_work: holds the change against what is stored under name, when the change asks for
+ * it; returns -1 with ERR_CONFLICT and sets stale when it must not be made. */
+MUST_CHECK int resource_check(struct db *db, const struct resource_kind *kind, const char *name,
+                              struct resource_change *change, struct err *err);
+
+/* Answers 404: none of this kind has the name. */
+void resource_unknown(struct req *req, const struct resource_kind *kind);
+
+/* DELETE of the one that the path names; kind must last as long as the daemon. */
+void resource_delete(struct req *req, const struct resource_kind *kind);
 
 /* Answers what a write came to when rc is -1. */
 void resource_failed(struct req *req, const struct resource_change *change, const struct err *err);

@@ -28,15 +28,22 @@ static void answer_row(struct req *req, int status, const struct webhook_row *ro
         req, etag_of_named(row->version, row->created_at, etag)); /* 304 is answered by it */
 }
 
-static void answer_unknown(struct req *req)
-{
-    problem_answer(req, PROBLEM_NOT_FOUND, "no webhook has this name");
-}
-
 static void row_cleanup(void *row)
 {
     webhook_row_fini(row);
 }
+
+static int stored_etag(struct db *db, const char *name, char out[ETAG_SIZE], struct err *err)
+{
+    struct webhook_row row = {0};
+    if (store_webhook_get(db, name, &row, err) < 0)
+        return -1;
+    etag_of_named(row.version, row.created_at, out);
+    webhook_row_fini(&row);
+    return 0;
+}
+
+static const struct resource_kind kind = {"webhook", stored_etag, store_webhook_delete};
 
 /* --- one ----------------------------------------------------------------------------------- */
 
@@ -58,11 +65,11 @@ void webhook_get(struct req *req)
     get->name = req->params[0];
     req_defer(req, row_cleanup, &get->row);
     if (!instance_name_is_valid(get->name))
-        answer_unknown(req);
+        resource_unknown(req, &kind);
     else if (store_read(req->parts->store, get_work, get, &err) == 0)
         answer_row(req, 200, &get->row);
     else if (err.code == ERR_NOT_FOUND)
-        answer_unknown(req);
+        resource_unknown(req, &kind);
     else
         problem_err(req, &err);
 }
@@ -74,29 +81,10 @@ struct webhook_put {
     struct resource_change change;
 };
 
-/* Holds a change against the stored webhook, when it asks for one. */
-static int check_work(struct db *db, const char *name, struct resource_change *change,
-                      struct err *err)
-{
-    char etag[ETAG_SIZE];
-    struct webhook_row row = {0};
-    struct err found;
-    if (!precondition_is_set(&change->wanted))
-        return 0;
-    int rc = store_webhook_get(db, name, &row, &found);
-    if (rc < 0 && found.code != ERR_NOT_FOUND) {
-        *err = found;
-        return -1;
-    }
-    etag_of_named(row.version, row.created_at, etag);
-    webhook_row_fini(&row);
-    return resource_check(change, rc < 0 ? NULL : etag, err);
-}
-
 static int put_work(struct db *db, void *arg, struct err *err)
 {
     struct webhook_put *put = arg;
-    if (check_work(db, put->row.name, &put->change, err) < 0)
+    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0)
         return -1;
     return store_webhook_put(db, &put->row, -1, &put->change.created, err);
 }
@@ -151,42 +139,9 @@ void webhook_put(struct req *req)
     req_write(req, put_work, put, put_done);
 }
 
-/* --- delete -------------------------------------------------------------------------------- */
-
-struct webhook_delete {
-    const char *name;
-    struct resource_change change;
-};
-
-static int delete_work(struct db *db, void *arg, struct err *err)
-{
-    struct webhook_delete *delete = arg;
-    if (check_work(db, delete->name, &delete->change, err) < 0)
-        return -1;
-    return store_webhook_delete(db, delete->name, -1, err);
-}
-
-static void delete_done(struct req *req, int rc, const struct err *err)
-{
-    struct webhook_delete *delete = req->then_arg;
-    if (rc == 0)
-        req_answer_empty(req, 204);
-    else if (err->code == ERR_NOT_FOUND)
-        answer_unknown(req);
-    else
-        resource_failed(req, &delete->change, err);
-}
-
 void webhook_delete(struct req *req)
 {
-    struct webhook_delete *delete = req_alloc(req, sizeof *delete);
-    if (!instance_name_is_valid(req->params[0])) {
-        answer_unknown(req);
-        return;
-    }
-    delete->name = req->params[0];
-    delete->change.wanted = resource_precondition(req);
-    req_write(req, delete_work, delete, delete_done);
+    resource_delete(req, &kind);
 }
 
 /* --- list ---------------------------------------------------------------------------------- */
