@@ -4,6 +4,7 @@
 #include "jobs/measure/messages.h"
 #include "jobs/member.h"
 #include "jobs/preflight.h"
+#include "jobs/send.h"
 #include "server/clock.h"
 #include "server/mem.h"
 
@@ -183,11 +184,7 @@ static int64_t recorded_bytes(struct run *run, const struct backup_settings *set
     struct err why;
     int64_t bytes = -1;
     if (!run->no_history &&
-        mssql_query(run_session(run),
-                    "SELECT TOP (1) CONVERT(bigint, compressed_backup_size), "
-                    "CONVERT(bigint, backup_size) FROM msdb.dbo.backupset "
-                    "WHERE name = ? AND database_name = ? ORDER BY backup_set_id DESC",
-                    values, 2, &rows, &why) == 0)
+        send_ask(run_session(run), STATEMENT_RECORDED_SIZE, values, 2, &rows, &why) == 0)
         bytes = mssql_int(rows, 0, 0, mssql_int(rows, 0, 1, -1));
     else
         run->no_history = true;
@@ -212,7 +209,7 @@ static int execute(struct run *run, const struct backup_settings *settings, cons
     }
     trial->started_at = clock_wall_ms();
     int64_t start_ns = clock_mono_ns();
-    rc = mssql_execute(run_session(run), statement, on_message, &listener, &why);
+    rc = send_batch(run, STATEMENT_BACKUP, statement, on_message, &listener, &why);
     trial->elapsed_s = (double)(clock_mono_ns() - start_ns) / 1e9;
     read_messages(&listener.messages, trial);
     if (rc < 0)

@@ -1,6 +1,7 @@
 #include "jobs/check.h"
 #include "jobs/kind.h"
 #include "jobs/member.h"
+#include "jobs/send.h"
 #include "jobs/session.h"
 #include "server/clock.h"
 #include "server/mem.h"
@@ -21,23 +22,21 @@ enum need {
 };
 
 /* clang-format off */
-/* How a need is asked for, 1 when it is met, and what to grant when it is not; of several rows the
- * last one that this version is new enough for (domain.md 1.8, 4.1). */
+/* How a need is asked for, 1 when it is met, and what to grant when it is not (domain.md 1.8, 4.1);
+ * the statement's row says for which versions. */
 static const struct {
     enum need need;
-    int major; /* of the first version; 0: all */
-    const char *query;
+    enum statement query;
     const char *grant;
 } needs[] = {
-    {NEED_BACKUP,   0,  "SELECT SIGN(COUNT(*)) FROM sys.databases WHERE database_id > 4 AND state = 0 AND source_database_id IS NULL AND (HAS_PERMS_BY_NAME(name, 'DATABASE', 'BACKUP DATABASE') = 1 OR HAS_PERMS_BY_NAME(QUOTENAME(name), 'DATABASE', 'BACKUP DATABASE') = 1)",
-     "db_backupoperator in the database, or BACKUP DATABASE"},
-    {NEED_DELETE,   0,  "SELECT HAS_PERMS_BY_NAME('master.dbo.xp_delete_file', 'OBJECT', 'EXECUTE')", "EXECUTE on master.dbo.xp_delete_file"},
-    {NEED_DELETE,   15, "SELECT HAS_PERMS_BY_NAME('master.sys.xp_delete_files', 'OBJECT', 'EXECUTE')", "EXECUTE on master.sys.xp_delete_files"},
-    {NEED_STATE,    0,  "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE')", "VIEW SERVER STATE"},
-    {NEED_STATE,    16, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER PERFORMANCE STATE')", "VIEW SERVER PERFORMANCE STATE"},
-    {NEED_MSDB,     0,  "SELECT HAS_PERMS_BY_NAME('msdb.dbo.backupset', 'OBJECT', 'SELECT')", "db_datareader in msdb"},
-    {NEED_SYSADMIN, 0,  "SELECT IS_SRVROLEMEMBER('sysadmin')", "sysadmin"},
-    {NEED_SNAPSHOT, 0,  "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'CREATE ANY DATABASE')", "CREATE ANY DATABASE"},
+    {NEED_BACKUP,   STATEMENT_MAY_BACKUP,          "db_backupoperator in the database, or BACKUP DATABASE"},
+    {NEED_DELETE,   STATEMENT_MAY_DELETE_FILE,     "EXECUTE on master.dbo.xp_delete_file"},
+    {NEED_DELETE,   STATEMENT_MAY_DELETE_FILES,    "EXECUTE on master.sys.xp_delete_files"},
+    {NEED_STATE,    STATEMENT_MAY_SEE_STATE,       "VIEW SERVER STATE"},
+    {NEED_STATE,    STATEMENT_MAY_SEE_PERFORMANCE, "VIEW SERVER PERFORMANCE STATE"},
+    {NEED_MSDB,     STATEMENT_MAY_READ_MSDB,       "db_datareader in msdb"},
+    {NEED_SYSADMIN, STATEMENT_IS_SYSADMIN,         "sysadmin"},
+    {NEED_SNAPSHOT, STATEMENT_MAY_CREATE,          "CREATE ANY DATABASE"},
 };
 
 /* Which kind needs what, and what for; an optional one only costs what stands there. */
@@ -76,12 +75,12 @@ struct check {
 };
 
 /* The answer's rows; NULL when it cannot be had or nobody waits any more. */
-static struct mssql_rows *ask(const struct check *check, const char *sql)
+static struct mssql_rows *ask(const struct check *check, enum statement statement)
 {
     struct mssql_rows *rows = NULL;
     struct err ignored; /* not permitted, or absent on this version: not met, or unknown */
     if (check->control->given_up(check->control->ctx) || mssql_is_dead(check->session) ||
-        mssql_query(check->session, sql, NULL, 0, &rows, &ignored) < 0)
+        send_ask(check->session, statement, NULL, 0, &rows, &ignored) < 0)
         return NULL;
     return rows;
 }
@@ -91,7 +90,8 @@ static const char *grant_for(const struct check *check, enum need need)
 {
     size_t row = JSON_COUNT(needs);
     for (size_t i = 0; i < JSON_COUNT(needs); i++)
-        if (needs[i].need == need && check->facts->major >= needs[i].major)
+        if (needs[i].need == need &&
+            statement_is_for(needs[i].query, BY_CHECK, check->facts->major))
             row = i;
     if (row == JSON_COUNT(needs))
         return NULL;
@@ -139,7 +139,7 @@ static double clock_offset(const struct check *check)
     int64_t before_ms = clock_wall_ms();
     int64_t server_ms;
     double offset = NAN;
-    struct mssql_rows *rows = ask(check, "SELECT CONVERT(nvarchar(30), GETUTCDATE(), 126)");
+    struct mssql_rows *rows = ask(check, STATEMENT_UTC);
     int64_t after_ms = clock_wall_ms();
     const char *text = rows ? mssql_text(rows, 0, 0) : NULL;
     char *utc = mem_format("%sZ", text ? text : "");

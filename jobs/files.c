@@ -1,18 +1,16 @@
 #include "jobs/files.h"
 #include "jobs/measure/tsql.h"
+#include "jobs/send.h"
 #include "server/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_WITH_FILE_EXISTS 14  /* SQL Server 2017: sys.dm_os_file_exists */
-#define FIRST_WITH_DELETE_FILES 15 /* SQL Server 2019: xp_delete_files */
-
-static int look(struct run *run, const char *sql, const char *path, struct err *err)
+static int look(struct run *run, enum statement statement, const char *path, struct err *err)
 {
     struct mssql_value value = {.text = path};
     struct mssql_rows *rows = NULL;
-    if (mssql_query(run_session(run), sql, &value, 1, &rows, err) < 0)
+    if (send_ask(run_session(run), statement, &value, 1, &rows, err) < 0)
         return -1;
     int64_t there = mssql_int(rows, 0, 0, -1);
     mssql_rows_free(rows);
@@ -24,31 +22,35 @@ static int look(struct run *run, const char *sql, const char *path, struct err *
 int files_exists(struct run *run, const char *path, struct err *err)
 {
     int there = -1;
-    if (run->plan.facts.major >= FIRST_WITH_FILE_EXISTS)
-        there =
-            look(run, "SELECT CONVERT(int, file_exists) FROM sys.dm_os_file_exists(?)", path, err);
+    if (run->plan.facts.major >= statement_first_major(STATEMENT_FILE_EXISTS))
+        there = look(run, STATEMENT_FILE_EXISTS, path, err);
     if (there < 0 && !mssql_is_dead(run_session(run)))
-        there = look(run, "EXEC master.dbo.xp_fileexist ?", path, err);
+        there = look(run, STATEMENT_FILE_EXISTS_OLD, path, err);
     return there;
 }
 
-/* By xp_delete_files, whose answer is not to be trusted. */
-static void delete_by_files(struct run *run, const char *path, struct err *err)
-{
-    struct mssql_value value = {.text = path};
-    (void)(mssql_query(run_session(run), "EXEC master.sys.xp_delete_files ?", &value, 1, NULL,
-                       err) < 0);
-}
-
-/* By xp_delete_file with type 0 and one full path: skips what is no whole backup, silently. As a
- * query, which is given up when the server falls silent: nothing cancels a clean-up. */
-static void delete_by_file(struct run *run, const char *path, struct err *err)
+/* The statement's text with the file's path; the caller frees it. NULL: it cannot be written. */
+char *files_deletion(enum statement statement, const char *path)
 {
     struct buf batch = {0};
-    buf_add(&batch, "EXECUTE master.dbo.xp_delete_file 0, ");
+    const char *text = statement_text(statement);
+    const char *slot = strchrnul(text, '{');
+    buf_add_bytes(&batch, text, (size_t)(slot - text));
     if (tsql_add_text(&batch, path))
-        (void)(mssql_query(run_session(run), buf_text(&batch), NULL, 0, NULL, err) < 0);
+        return buf_take(&batch);
     buf_fini(&batch);
+    return NULL;
+}
+
+/* As a query, which is given up when the server falls silent: nothing cancels a clean-up. What the
+ * procedures answer is not to be trusted; xp_delete_file skips what is no whole backup, silently.
+ */
+static void delete_by(struct run *run, enum statement statement, const char *path, struct err *err)
+{
+    char *text = files_deletion(statement, path);
+    if (text)
+        (void)(send_query(run, statement, text, NULL, 0, NULL, err) < 0);
+    free(text);
 }
 
 /* As files_exists; on a server that does not show files nothing it says counts. */
@@ -61,15 +63,15 @@ static int look_again(struct run *run, const char *path, struct err *err)
 
 int files_remove(struct run *run, const char *path, struct err *err)
 {
-    static void (*const ways[])(struct run *, const char *, struct err *) = {delete_by_files,
-                                                                             delete_by_file};
+    static const enum statement ways[] = {STATEMENT_DELETE_FILES, STATEMENT_DELETE_FILE};
     if (!tsql_is_own_file(path))
         return err_set(err, ERR_REFUSED, 0, "%s is not named as a file of ours", path);
     struct err why = {0};
     int there = look_again(run, path, &why);
-    size_t first = run->plan.facts.major >= FIRST_WITH_DELETE_FILES ? 0 : 1;
-    for (size_t i = first; i < 2 && there != 0; i++) {
-        ways[i](run, path, &why);
+    for (size_t i = 0; i < JSON_COUNT(ways) && there != 0; i++) {
+        if (run->plan.facts.major < statement_first_major(ways[i]))
+            continue;
+        delete_by(run, ways[i], path, &why);
         if (mssql_is_dead(run_session(run)))
             return err_set(err, ERR_UNREACHABLE, why.detail, "delete %s: %s", path, why.msg);
         there = look_again(run, path, &why);
@@ -85,11 +87,7 @@ int files_remove(struct run *run, const char *path, struct err *err)
 }
 
 /* Each gives (mount point or drive, free bytes); facts: domain.md 1.8, api of the views. */
-static const char *const space_queries[] = {
-    "SELECT fixed_drive_path, free_space_in_bytes FROM sys.dm_os_enumerate_fixed_drives",
-    "SELECT DISTINCT v.volume_mount_point, v.available_bytes FROM sys.master_files AS f "
-    "CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v",
-};
+static const enum statement space_queries[] = {STATEMENT_ROOM_OF_DRIVES, STATEMENT_ROOM_OF_VOLUMES};
 
 /* How many characters of path the mount point covers; 0 when it is not on it. */
 static size_t covers(const char *mount, const char *path)
@@ -128,7 +126,7 @@ static int64_t free_by_fixed_drives(struct mssql *session, const char *path)
     struct err ignored; /* absent or not permitted: not known */
     int64_t bytes = -1;
     if (!tsql_path_is_windows(path) || path[1] != ':' ||
-        mssql_query(session, "EXEC master.dbo.xp_fixeddrives", NULL, 0, &rows, &ignored) < 0)
+        send_ask(session, STATEMENT_ROOM_OLD, NULL, 0, &rows, &ignored) < 0)
         return -1;
     for (size_t i = 0; i < mssql_row_count(rows); i++) {
         const char *drive = mssql_text(rows, i, 0);
@@ -148,7 +146,7 @@ int64_t files_free_bytes_seen(struct mssql *session, const char *path, char **ou
         struct mssql_rows *rows = NULL;
         const char *mount = NULL;
         struct err ignored; /* absent on this version or not permitted: ask the next one */
-        if (mssql_query(session, space_queries[i], NULL, 0, &rows, &ignored) == 0)
+        if (send_ask(session, space_queries[i], NULL, 0, &rows, &ignored) == 0)
             bytes = free_by(rows, path, &mount);
         if (bytes >= 0)
             volume = mem_copy(mount);
@@ -182,7 +180,7 @@ int files_write_small(struct run *run, const char *path, struct err *err)
         struct buf batch = {0};
         rc = tsql_backup(&backup, &batch, err);
         if (rc == 0)
-            rc = mssql_execute(run_session(run), buf_text(&batch), NULL, NULL, err);
+            rc = send_batch(run, STATEMENT_BACKUP, buf_text(&batch), NULL, NULL, err);
         buf_fini(&batch);
     }
     free(name);

@@ -1,6 +1,7 @@
 #pragma once
 /* Backup files on the measured server: looking, deleting, free space, all by T-SQL (there is no
  * other way in). Only files named by us are ever deleted, by full path, one at a time. */
+#include "jobs/measure/statement.h"
 #include "jobs/run.h"
 
 /* 1: there, 0: not there, -1: it cannot be known (err tells why). */
@@ -10,6 +11,10 @@ int files_exists(struct run *run, const char *path, struct err *err);
  * when the name is not ours, or when it is still there after every procedure we know (they can
  * report success and delete nothing). ERR_TIMEOUT: the server was too slow to tell; try again. */
 MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
+
+/* The text of STATEMENT_DELETE_FILES or _FILE for one path ("{job}" and "{seq}" may stand in it).
+ * NULL when the path cannot be written down; the caller frees it. */
+char *files_deletion(enum statement statement, const char *path);
 
 /* Free bytes of the volume that holds path, by the first view that knows it; -1 when none does.
  * out_volume: its mount point or drive (heap), untouched when it is not known; may be NULL. */

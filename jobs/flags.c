@@ -1,5 +1,7 @@
 #include "jobs/flags.h"
+#include "jobs/measure/action.h"
 #include "jobs/member.h"
+#include "jobs/send.h"
 #include "server/mem.h"
 
 #include <stdio.h>
@@ -24,8 +26,7 @@ static int refuse(const struct run *run, struct err *err)
 int flags_check_rights(struct run *run, struct err *err)
 {
     struct mssql_rows *rows = NULL;
-    if (mssql_query(run_session(run), "SELECT IS_SRVROLEMEMBER('sysadmin')", NULL, 0, &rows, err) <
-        0)
+    if (send_ask(run_session(run), STATEMENT_IS_SYSADMIN, NULL, 0, &rows, err) < 0)
         return err_wrap(err, "ask for the login's server role");
     bool may = mssql_int(rows, 0, 0, 0) == 1;
     mssql_rows_free(rows);
@@ -37,7 +38,7 @@ int flags_is_on(struct run *run, int flag, struct err *err)
     char text[64];
     struct mssql_rows *rows = NULL;
     (void)snprintf(text, sizeof text, "DBCC TRACESTATUS (%d, %d)", flag, ALL_SESSIONS);
-    if (mssql_query(run_session(run), text, NULL, 0, &rows, err) < 0) {
+    if (send_query(run, STATEMENT_FLAG_STATUS, text, NULL, 0, &rows, err) < 0) {
         err_wrap(err, "look at a trace flag");
         return -1;
     }
@@ -57,7 +58,7 @@ static int read_started(struct run *run, char *out, size_t size, struct err *err
     struct mssql_rows *rows = NULL;
     struct err why = {0};
     out[0] = '\0';
-    if (mssql_query(run_session(run), probe_text(PROBE_STARTED), NULL, 0, &rows, &why) < 0)
+    if (send_ask(run_session(run), STATEMENT_STARTED, NULL, 0, &rows, &why) < 0)
         return why.code == ERR_SQL ? 0 : (*err = why, -1); /* 2005 has no such column */
     const char *text = mssql_text(rows, 0, 0);
     (void)snprintf(out, size, "%s", text ? text : "");
@@ -71,7 +72,7 @@ static int change(struct run *run, int flag, bool on, struct err *err)
     char text[64];
     (void)snprintf(text, sizeof text, "DBCC %s (%d, %d)", on ? "TRACEON" : "TRACEOFF", flag,
                    ALL_SESSIONS);
-    if (mssql_query(run_session(run), text, NULL, 0, NULL, err) < 0)
+    if (send_query(run, on ? STATEMENT_FLAG_ON : STATEMENT_FLAG_OFF, text, NULL, 0, NULL, err) < 0)
         return err->detail == MESSAGE_DBCC_DENIED ? refuse(run, err) : err_wrap(err, text);
     int is_on = flags_is_on(run, flag, err);
     if (is_on < 0)
@@ -130,13 +131,13 @@ int flags_undo(struct run *run, const struct intent_row *intent, struct err *err
 
 static bool is_of_flag(const struct intent_row *intent, const void *flag)
 {
-    return strcmp(intent->action, FLAGS_ACTION) == 0 &&
+    return strcmp(intent->action, JOURNAL_FLAG) == 0 &&
            strtol(intent->object, NULL, 10) == *(const int *)flag;
 }
 
 static bool is_of_other_flag(const struct intent_row *intent, const void *flag)
 {
-    return strcmp(intent->action, FLAGS_ACTION) == 0 && !is_of_flag(intent, flag);
+    return strcmp(intent->action, JOURNAL_FLAG) == 0 && !is_of_flag(intent, flag);
 }
 
 static int write_down(struct run *run, int flag, bool on, struct err *err)
@@ -150,7 +151,7 @@ static int write_down(struct run *run, int flag, bool on, struct err *err)
     cJSON_AddStringToObject(tree, "started", started);
     char *prior = json_print(tree);
     (void)snprintf(object, sizeof object, "%d", flag);
-    int rc = journal_write(run, FLAGS_ACTION, object, prior, err);
+    int rc = journal_write(run, JOURNAL_FLAG, object, prior, err);
     free(prior);
     cJSON_Delete(tree);
     return rc;

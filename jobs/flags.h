@@ -7,7 +7,6 @@
 
 /* The action of an intent; object: the flag's number; prior: {"on": bool, "started": when the
  * server started, as text, "" when it cannot be had}. */
-#define FLAGS_ACTION "trace_flag"
 
 /* 1: on for all sessions, 0: off, -1: it cannot be known. */
 int flags_is_on(struct run *run, int flag, struct err *err);

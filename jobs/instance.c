@@ -33,7 +33,7 @@ static const struct json_field limit_fields[] = {
 };
 static const struct json_field allow_fields[] = {
     {"trace_flags", JSON_ARRAY, AT(trace_flags), .max = 100, .help = "trace flags a job may toggle"},
-    {"paths",       JSON_ARRAY, AT(paths),       .max = 100, .help = "folders where backup files may be written"},
+    {"paths",       JSON_ARRAY, AT(paths),       .max = LIMIT_PATHS, .help = "folders where backup files may be written"},
     {"custom_sql",  JSON_BOOL,  AT(custom_sql),  .help = "whether a job may bring its own workload"},
 };
 static const struct json_field fields[] = {

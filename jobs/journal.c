@@ -24,7 +24,7 @@ static const struct {
     bool lasts; /* from trial to trial; the kind changes it when the next one needs it otherwise */
 } actions[] = {
     {JOURNAL_FILE, undo_file},
-    {FLAGS_ACTION, flags_undo, .lasts = true},
+    {JOURNAL_FLAG, flags_undo, .lasts = true},
     {JOURNAL_SNAPSHOT, snapshot_undo},
     {JOURNAL_TABLE, table_undo},
 };

@@ -2,9 +2,8 @@
 /* Every change on an instance is written down before it is made and undone after. A change is an
  * intent row (server/store_rows.h). Undo first looks, then acts, then looks again, and only then
  * the row is closed. What can be undone is one table: actions, in journal.c. */
+#include "jobs/measure/action.h"
 #include "jobs/run.h"
-
-#define JOURNAL_FILE "file" /* a backup file of ours; object: its full path */
 
 /* Writes down, durably, one change that a statement is about to make. prior: what was there
  * before, as JSON text, or NULL. */

@@ -3,6 +3,7 @@
  * a kind is added. */
 #include "jobs/definition.h"
 #include "jobs/measure/report.h"
+#include "jobs/measure/statement.h"
 #include "jobs/state.h"
 #include "server/json.h"
 
@@ -18,9 +19,10 @@ struct outcome {
 
 struct job_kind {
     const char *name;
-    const char *summary;     /* one line for people */
-    bool exclusive;          /* measures: alone on its instance */
-    enum design_order order; /* when the definition names none */
+    const char *summary;            /* one line for people */
+    bool exclusive;                 /* measures: alone on its instance */
+    enum design_order order;        /* when the definition names none */
+    enum statement_user statements; /* which rows of measure/statement.c are its own */
     const struct json_field *parameters;
     size_t parameter_count;
 

@@ -1,6 +1,7 @@
 #include "jobs/preflight.h"
 #include "jobs/files.h"
 #include "jobs/journal.h"
+#include "jobs/send.h"
 #include "server/mem.h"
 
 #include <inttypes.h>
@@ -44,11 +45,7 @@ static int64_t size_of(struct run *run, const char *database)
     struct mssql_rows *rows = NULL;
     struct err ignored; /* not permitted: the size stays unknown */
     int64_t bytes = -1;
-    if (mssql_query(run_session(run),
-                    "SELECT SUM(CONVERT(bigint, f.size)) * 8192 FROM sys.master_files AS f "
-                    "JOIN sys.databases AS d ON d.database_id = f.database_id "
-                    "WHERE d.name = ? AND f.type = 0",
-                    &value, 1, &rows, &ignored) == 0)
+    if (send_ask(run_session(run), STATEMENT_DATABASE_SIZE, &value, 1, &rows, &ignored) == 0)
         bytes = mssql_int(rows, 0, 0, -1);
     mssql_rows_free(rows);
     return bytes;
@@ -61,9 +58,7 @@ int preflight_database(struct run *run, const char *database, struct err *err)
     if (run->plan.facts.engine_edition == ENGINE_AZURE_DATABASE)
         return err_set(err, ERR_REFUSED, 0,
                        "Azure SQL Database (EngineEdition 5) has no BACKUP statement");
-    if (mssql_query(run_session(run),
-                    "SELECT state, source_database_id FROM sys.databases WHERE name = ?", &value, 1,
-                    &rows, err) < 0)
+    if (send_ask(run_session(run), STATEMENT_DATABASE, &value, 1, &rows, err) < 0)
         return err_wrap(err, "look for the database");
     int rc = check_state(database, rows, err);
     mssql_rows_free(rows);

@@ -1,4 +1,5 @@
 #include "jobs/probe.h"
+#include "jobs/send.h"
 #include "server/json.h"
 #include "server/mem.h"
 
@@ -8,29 +9,19 @@
 
 #define FILE_TYPE_LOG 1 /* sys.master_files.type */
 
-/* clang-format off */
-static const char *const texts[PROBE_QUERY_COUNT] = {
-    /* 2008 R2 and newer */
-    [PROBE_CPU] = "SELECT process_kernel_time_ms + process_user_time_ms, cpu_count FROM sys.dm_os_sys_info",
-    [PROBE_STARTED] = "SELECT CONVERT(nvarchar(40), sqlserver_start_time, 126) FROM sys.dm_os_sys_info",
-    /* 2016 and newer; a session may always see its own */
-    [PROBE_WAITS] = "SELECT wait_type, wait_time_ms, waiting_tasks_count FROM sys.dm_exec_session_wait_stats WHERE session_id = @@SPID",
-    [PROBE_INSTANCE_WAITS] = "SELECT wait_type, wait_time_ms, waiting_tasks_count FROM sys.dm_os_wait_stats WHERE waiting_tasks_count > 0",
-    /* dm_os_volume_stats: 2008 R2 SP1 and newer */
-    [PROBE_READS] = "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?",
-    [PROBE_READS_PLAIN] = "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?",
-    [PROBE_FOREIGN] = "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%')",
+static const enum statement statements[PROBE_QUERY_COUNT] = {
+    [PROBE_CPU] = STATEMENT_CPU,
+    [PROBE_STARTED] = STATEMENT_STARTED,
+    [PROBE_WAITS] = STATEMENT_SESSION_WAITS,
+    [PROBE_INSTANCE_WAITS] = STATEMENT_INSTANCE_WAITS,
+    [PROBE_READS] = STATEMENT_READS,
+    [PROBE_READS_PLAIN] = STATEMENT_READS_PLAIN,
+    [PROBE_FOREIGN] = STATEMENT_FOREIGN_WORK,
 };
-/* clang-format on */
 
 void probe_fini(struct probe *probe)
 {
     *probe = (struct probe){0};
-}
-
-const char *probe_text(enum probe_query query)
-{
-    return texts[query];
 }
 
 /* NULL when it cannot be had; a refusal is remembered, a broken connection is not. */
@@ -42,7 +33,7 @@ static struct mssql_rows *ask_about(struct probe *probe, struct mssql *session,
     struct err err;
     if (probe->absent[query] || mssql_is_dead(session))
         return NULL;
-    if (mssql_query(session, texts[query], &value, database ? 1 : 0, &rows, &err) < 0) {
+    if (send_ask(session, statements[query], &value, database ? 1 : 0, &rows, &err) < 0) {
         probe->absent[query] = err.code == ERR_SQL;
         return NULL;
     }

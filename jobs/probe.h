@@ -54,9 +54,6 @@ struct probe_sample {
 
 void probe_fini(struct probe *probe);
 
-/* The text of each query, for plans: a run sends no other. */
-const char *probe_text(enum probe_query query);
-
 /* Samples now; never fails: what cannot be had stays unknown. database: whose files' reads are
  * sampled, or NULL. */
 void probe_take(struct probe *probe, struct mssql *session, const char *database,

@@ -1,15 +1,16 @@
 /* The LSNs that must not move while we back up. */
 #include "jobs/probe.h"
+#include "jobs/send.h"
 #include "server/json.h"
 
 /* Adds the first column as text (null for NULL) when the query can be answered with a row. */
-static void add_lsn(struct mssql *session, const char *sql, const char *database, const char *name,
-                    cJSON *chain)
+static void add_lsn(struct mssql *session, enum statement statement, const char *database,
+                    const char *name, cJSON *chain)
 {
     struct mssql_value value = {.text = database};
     struct mssql_rows *rows = NULL;
     struct err ignored; /* not permitted: stays unknown */
-    if (mssql_query(session, sql, &value, 1, &rows, &ignored) < 0)
+    if (send_ask(session, statement, &value, 1, &rows, &ignored) < 0)
         return;
     if (mssql_row_count(rows) > 0)
         cJSON_AddItemToObject(chain, name, json_text(mssql_text(rows, 0, 0)));
@@ -19,16 +20,8 @@ static void add_lsn(struct mssql *session, const char *sql, const char *database
 cJSON *probe_chain(struct mssql *session, const char *database)
 {
     cJSON *chain = cJSON_CreateObject();
-    add_lsn(session,
-            "SELECT CONVERT(nvarchar(40), MAX(f.differential_base_lsn)) FROM sys.master_files AS f "
-            "JOIN sys.databases AS d ON d.database_id = f.database_id "
-            "WHERE d.name = ? AND f.type = 0 GROUP BY f.database_id",
-            database, "differential_base_lsn", chain);
-    add_lsn(session,
-            "SELECT CONVERT(nvarchar(40), r.last_log_backup_lsn) "
-            "FROM sys.database_recovery_status AS r "
-            "JOIN sys.databases AS d ON d.database_id = r.database_id WHERE d.name = ?",
-            database, "last_log_backup_lsn", chain);
+    add_lsn(session, STATEMENT_DIFFERENTIAL_BASE, database, "differential_base_lsn", chain);
+    add_lsn(session, STATEMENT_LAST_LOG_BACKUP, database, "last_log_backup_lsn", chain);
     return chain;
 }
 

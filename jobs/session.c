@@ -1,4 +1,5 @@
 #include "jobs/session.h"
+#include "jobs/send.h"
 #include "server/json.h"
 #include "server/mem.h"
 
@@ -13,13 +14,10 @@
  * in falls silent: a clean-up logs in, too, and nothing cancels that. */
 static void set_options(struct mssql *session)
 {
-    static const char *const options[] = {
-        "SET LANGUAGE us_english",
-        "SET IMPLICIT_TRANSACTIONS OFF",
-    };
+    static const enum statement options[] = {STATEMENT_LANGUAGE, STATEMENT_TRANSACTIONS};
     for (size_t i = 0; i < JSON_COUNT(options); i++) {
         struct err ignored; /* messages are read by number; autocommit is the driver's default */
-        (void)(mssql_query(session, options[i], NULL, 0, NULL, &ignored) < 0);
+        (void)(send_ask(session, options[i], NULL, 0, NULL, &ignored) < 0);
     }
 }
 
@@ -61,11 +59,11 @@ int session_open_as(const struct jobs_parts *parts, const struct instance *insta
 /* --- facts --------------------------------------------------------------------------------- */
 
 /* NULL when the answer cannot be had: optional views and columns may be absent. */
-static struct mssql_rows *ask(struct mssql *session, const char *sql)
+static struct mssql_rows *ask(struct mssql *session, enum statement statement)
 {
     struct mssql_rows *rows = NULL;
     struct err ignored; /* absent on this version or not permitted: unknown */
-    if (mssql_query(session, sql, NULL, 0, &rows, &ignored) < 0)
+    if (send_ask(session, statement, NULL, 0, &rows, &ignored) < 0)
         return NULL;
     return rows;
 }
@@ -73,14 +71,7 @@ static struct mssql_rows *ask(struct mssql *session, const char *sql)
 static int read_version(struct mssql *session, struct server_facts *facts, struct err *err)
 {
     struct mssql_rows *rows = NULL;
-    if (mssql_query(session,
-                    "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), "
-                    "CONVERT(int, SERVERPROPERTY('EngineEdition')), "
-                    "CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), "
-                    "CONVERT(bigint, SERVERPROPERTY('EditionID')), "
-                    "CONVERT(nvarchar(128), SERVERPROPERTY('MachineName')), "
-                    "CONVERT(nvarchar(4000), @@VERSION)",
-                    NULL, 0, &rows, err) < 0)
+    if (send_ask(session, STATEMENT_VERSION, NULL, 0, &rows, err) < 0)
         return err_wrap(err, "read the server's version");
     facts->version = mem_copy(mssql_text(rows, 0, 0));
     facts->engine_edition = (int)mssql_int(rows, 0, 1, -1);
@@ -97,11 +88,10 @@ static int read_version(struct mssql *session, struct server_facts *facts, struc
 
 static void read_hardware(struct mssql *session, struct server_facts *facts)
 {
-    static const char *const queries[] = {
-        /* 2012 and newer, then 2005 to 2008 R2 */
-        "SELECT cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info",
-        "SELECT cpu_count, physical_memory_in_bytes / 1048576 FROM sys.dm_os_sys_info",
-        "SELECT cpu_count, -1 FROM sys.dm_os_sys_info", /* the memory is only for show */
+    static const enum statement queries[] = {
+        STATEMENT_HARDWARE,     /* 2012 and newer */
+        STATEMENT_HARDWARE_OLD, /* 2005 to 2008 R2 */
+        STATEMENT_CPU_COUNT,    /* the memory is only for show */
     };
     facts->cpu_count = -1;
     facts->memory_mib = -1;
@@ -113,9 +103,9 @@ static void read_hardware(struct mssql *session, struct server_facts *facts)
         facts->memory_mib = mssql_int(rows, 0, 1, -1);
         mssql_rows_free(rows);
     }
-    if (facts->major < 14) /* only Windows before 2017 */
+    if (facts->major < statement_first_major(STATEMENT_PLATFORM)) /* only Windows before */
         return;
-    struct mssql_rows *rows = ask(session, "SELECT host_platform FROM sys.dm_os_host_info");
+    struct mssql_rows *rows = ask(session, STATEMENT_PLATFORM);
     const char *platform = rows ? mssql_text(rows, 0, 0) : NULL;
     if (platform)
         facts->windows = strcasecmp(platform, "Windows") == 0;

@@ -1,6 +1,7 @@
 #include "jobs/snapshots.h"
 #include "jobs/measure/own_name.h"
 #include "jobs/measure/tsql_text.h"
+#include "jobs/send.h"
 #include "server/clock.h"
 #include "server/limits.h"
 #include "server/mem.h"
@@ -11,7 +12,6 @@
 
 /* A drop waits for what reads the snapshot; each try gives up after LIMIT_QUERY_S of silence. */
 #define DROP_TRIES 3
-#define NAME_NUMBERS 2 /* seq and number */
 
 /* --- the source's files --------------------------------------------------------------------- */
 
@@ -28,11 +28,7 @@ int snapshot_files_read(struct run *run, const char *database, struct snapshot_f
 {
     struct mssql_value value = {.text = database};
     struct mssql_rows *rows = NULL;
-    if (mssql_query(run_session(run),
-                    "SELECT f.name, f.file_id FROM sys.master_files AS f "
-                    "JOIN sys.databases AS d ON d.database_id = f.database_id "
-                    "WHERE d.name = ? AND f.type = 0 ORDER BY f.file_id",
-                    &value, 1, &rows, err) < 0)
+    if (send_ask(run_session(run), STATEMENT_DATA_FILES, &value, 1, &rows, err) < 0)
         return err_wrap(err, "list the data files");
     struct snapshot_files files = {.items = mem_alloc(mssql_row_count(rows), sizeof *files.items)};
     for (size_t i = 0; i < mssql_row_count(rows); i++)
@@ -59,7 +55,7 @@ char *snapshot_name(const char *job, const char *seq, int number)
 
 bool snapshot_is_own(const char *name)
 {
-    return own_name_matches(name, NAME_NUMBERS);
+    return own_name_matches(name, OWN_SNAPSHOT_NUMBERS);
 }
 
 /* The file id makes it unique where two data files share a base name. */
@@ -124,7 +120,7 @@ int snapshot_create(struct run *run, const struct snapshot_order *order, double 
         rc = run_go_on(run, err);
     if (rc == 0) {
         int64_t start_ns = clock_mono_ns();
-        rc = mssql_execute(run_session(run), buf_text(&batch), NULL, NULL, err);
+        rc = send_batch(run, STATEMENT_CREATE_SNAPSHOT, buf_text(&batch), NULL, NULL, err);
         *out_s = (double)(clock_mono_ns() - start_ns) / 1e9;
     }
     free(name);
@@ -141,14 +137,14 @@ void snapshot_state_fini(struct snapshot_state *state)
 }
 
 /* -1 when the view cannot be had. */
-static int64_t ask_number(struct run *run, const char *sql, const char *pattern)
+static int64_t ask_number(struct run *run, enum statement statement, const char *pattern)
 {
     struct mssql_value value = {.text = pattern};
     struct mssql_rows *rows = NULL;
     struct err ignored; /* absent or not permitted: not known */
     int64_t number = -1;
     if (!mssql_is_dead(run_session(run)) &&
-        mssql_query(run_session(run), sql, &value, 1, &rows, &ignored) == 0)
+        send_ask(run_session(run), statement, &value, 1, &rows, &ignored) == 0)
         number = mssql_int(rows, 0, 0, -1);
     mssql_rows_free(rows);
     return number;
@@ -172,25 +168,12 @@ int snapshot_look(struct run *run, const char *seq, struct snapshot_state *out, 
     char *pattern = mem_format(OWN_NAME_PREFIX "%s_%s_%%", run->row.id, seq);
     struct mssql_value value = {.text = pattern};
     struct mssql_rows *rows = NULL;
-    int rc = mssql_query(run_session(run),
-                         "SELECT name, state FROM sys.databases "
-                         "WHERE source_database_id IS NOT NULL AND name LIKE ?",
-                         &value, 1, &rows, err);
+    int rc = send_ask(run_session(run), STATEMENT_SNAPSHOT_STATES, &value, 1, &rows, err);
     if (rc == 0) {
         *out = (struct snapshot_state){0};
         judge_states(rows, out);
-        out->bytes =
-            ask_number(run,
-                       "SELECT SUM(s.size_on_disk_bytes) FROM sys.databases AS d "
-                       "CROSS APPLY sys.dm_io_virtual_file_stats(d.database_id, NULL) AS s "
-                       "WHERE d.source_database_id IS NOT NULL AND d.name LIKE ?",
-                       pattern);
-        out->every_file_sparse =
-            ask_number(run,
-                       "SELECT MIN(CONVERT(int, f.is_sparse)) FROM sys.master_files AS f "
-                       "JOIN sys.databases AS d ON d.database_id = f.database_id "
-                       "WHERE d.source_database_id IS NOT NULL AND f.type = 0 AND d.name LIKE ?",
-                       pattern) != 0;
+        out->bytes = ask_number(run, STATEMENT_SNAPSHOT_SIZES, pattern);
+        out->every_file_sparse = ask_number(run, STATEMENT_SNAPSHOT_SPARSE, pattern) != 0;
     }
     mssql_rows_free(rows);
     free(pattern);
@@ -204,8 +187,7 @@ static int look_for(struct run *run, const char *name, struct err *err)
 {
     struct mssql_value value = {.text = name};
     struct mssql_rows *rows = NULL;
-    if (mssql_query(run_session(run), "SELECT source_database_id FROM sys.databases WHERE name = ?",
-                    &value, 1, &rows, err) < 0)
+    if (send_ask(run_session(run), STATEMENT_IS_SNAPSHOT, &value, 1, &rows, err) < 0)
         return -1;
     bool there = mssql_row_count(rows) > 0;
     bool is_snapshot = there && mssql_text(rows, 0, 0);
@@ -227,8 +209,9 @@ int snapshot_undo(struct run *run, const struct intent_row *intent, struct err *
     bool named = tsql_add_name(&batch, name);
     int there = look_for(run, name, err);
     for (int i = 0; i < DROP_TRIES && named && there > 0; i++) {
-        bool refused = mssql_query(run_session(run), buf_text(&batch), NULL, 0, NULL, &why) < 0 &&
-                       why.code == ERR_SQL;
+        bool refused =
+            send_query(run, STATEMENT_DROP_SNAPSHOT, buf_text(&batch), NULL, 0, NULL, &why) < 0 &&
+            why.code == ERR_SQL;
         there = mssql_is_dead(run_session(run)) ? err_set(err, why.code, why.detail, "%s", why.msg)
                                                 : look_for(run, name, err);
         if (refused)

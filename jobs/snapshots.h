@@ -7,8 +7,6 @@
 #include "jobs/run.h"
 #include "server/buf.h"
 
-#define JOURNAL_SNAPSHOT "snapshot" /* a snapshot of ours; object: its name */
-
 /* The data files of a source, every one of which a snapshot must name (else 5127). */
 struct snapshot_file {
     char *name; /* logical */

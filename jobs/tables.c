@@ -2,12 +2,11 @@
 #include "jobs/measure/own_name.h"
 #include "jobs/measure/tsql.h"
 #include "jobs/member.h"
+#include "jobs/send.h"
 #include "server/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NAME_NUMBERS 1 /* seq */
 
 char *table_name(const char *job, const char *seq)
 {
@@ -16,7 +15,7 @@ char *table_name(const char *job, const char *seq)
 
 bool table_is_own(const char *name)
 {
-    return own_name_matches(name, NAME_NUMBERS);
+    return own_name_matches(name, OWN_TABLE_NUMBERS);
 }
 
 bool table_add_full_name(struct buf *out, const char *database, const char *schema,
@@ -40,32 +39,8 @@ int table_reserve(struct run *run, const char *database, const char *name, struc
     return rc;
 }
 
-/* What the server counts, the plain view first; the second needs no right to see its state. Each
- * gives (rows, bytes). [DB] stands for the database's name. */
-static const char *const size_queries[] = {
-    "SELECT SUM(p.row_count), SUM(p.used_page_count) * 8192 "
-    "FROM [DB].sys.dm_db_partition_stats AS p "
-    "WHERE p.object_id = OBJECT_ID(?) AND p.index_id IN (0, 1)",
-    "SELECT SUM(CASE WHEN a.type = 1 THEN p.rows ELSE 0 END), SUM(a.used_pages) * 8192 "
-    "FROM [DB].sys.partitions AS p JOIN [DB].sys.allocation_units AS a "
-    "ON (a.type IN (1, 3) AND a.container_id = p.hobt_id) "
-    "OR (a.type = 2 AND a.container_id = p.partition_id) "
-    "WHERE p.object_id = OBJECT_ID(?) AND p.index_id IN (0, 1)",
-};
-
-/* The query with every [DB] replaced. */
-static char *in_database(const char *query, const char *database)
-{
-    struct buf text = {0};
-    const char *mark = "[DB]";
-    for (const char *at = strstr(query, mark); at; at = strstr(query, mark)) {
-        buf_add_bytes(&text, query, (size_t)(at - query));
-        (void)tsql_add_name(&text, database); /* checked when the job was submitted */
-        query = at + strlen(mark);
-    }
-    buf_add(&text, query);
-    return buf_take(&text);
-}
+/* What the server counts, the plain view first; each gives (rows, bytes). */
+static const enum statement size_queries[] = {STATEMENT_TABLE_SIZE, STATEMENT_TABLE_SIZE_OLD};
 
 void table_size(struct run *run, const char *database, const char *schema, const char *table,
                 int64_t *out_rows, int64_t *out_bytes)
@@ -75,12 +50,12 @@ void table_size(struct run *run, const char *database, const char *schema, const
     *out_bytes = -1;
     bool named = table_add_full_name(&name, database, schema, table);
     for (size_t i = 0; i < JSON_COUNT(size_queries) && named && *out_rows < 0; i++) {
-        char *sql = in_database(size_queries[i], database);
+        char *sql = statement_in(size_queries[i], database);
         struct mssql_value value = {.text = buf_text(&name)};
         struct mssql_rows *rows = NULL;
         struct err ignored; /* absent on this version or not permitted: ask the next one */
         if (!mssql_is_dead(run_session(run)) &&
-            mssql_query(run_session(run), sql, &value, 1, &rows, &ignored) == 0) {
+            send_query(run, size_queries[i], sql, &value, 1, &rows, &ignored) == 0) {
             *out_rows = mssql_int(rows, 0, 0, -1);
             *out_bytes = mssql_int(rows, 0, 1, -1);
         }
@@ -101,8 +76,7 @@ int table_exists(struct run *run, const char *database, const char *schema, cons
         return err_set(err, ERR_INPUT, 0, "%s.%s is no name of a table", schema, table);
     }
     struct mssql_value values[] = {{.text = buf_text(&name)}, {.text = database}};
-    int rc = mssql_query(run_session(run), "SELECT OBJECT_ID(?), HAS_DBACCESS(?)", values, 2, &rows,
-                         err);
+    int rc = send_ask(run_session(run), STATEMENT_TABLE, values, 2, &rows, err);
     if (rc == 0 && mssql_text(rows, 0, 0))
         rc = 1;
     else if (rc == 0 && mssql_int(rows, 0, 1, 1) == 0) /* null: there is no such database */
@@ -120,7 +94,7 @@ static int drop(struct run *run, const char *database, const char *name, struct 
     bool named = table_add_full_name(&batch, database, "dbo", name);
     int there = table_exists(run, database, "dbo", name, err);
     if (there > 0 && named &&
-        mssql_query(run_session(run), buf_text(&batch), NULL, 0, NULL, &why) < 0 &&
+        send_query(run, STATEMENT_DROP_TABLE, buf_text(&batch), NULL, 0, NULL, &why) < 0 &&
         mssql_is_dead(run_session(run)))
         there = err_set(err, why.code, why.detail, "%s", why.msg);
     else if (there > 0)

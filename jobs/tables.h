@@ -5,8 +5,6 @@
 #include "jobs/run.h"
 #include "server/buf.h"
 
-#define JOURNAL_TABLE "table" /* object: its name; prior: {"database": "Sales"} */
-
 /* "sweetspot_<job>_<seq>"; the caller frees it. */
 char *table_name(const char *job, const char *seq);
 bool table_is_own(const char *name);

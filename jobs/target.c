@@ -25,7 +25,7 @@ static const char *const compressions[] = {"default",   "off",         "on",
 static void check_path(const cJSON *path, bool alone, const cJSON *allowed, const char *at,
                        struct json_faults *faults)
 {
-    const char *folders[100];
+    const char *folders[LIMIT_PATHS];
     size_t count = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, allowed) {

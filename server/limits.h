@@ -7,6 +7,7 @@
 #define LIMIT_JSON_FAULTS 100      /* people mend a handful at a time */
 #define LIMIT_NAME_CHARS 64        /* api.md: instance and webhook names */
 #define LIMIT_SQL_NAME_UTF16 128   /* sysname is nvarchar(128) */
+#define LIMIT_PATHS 100            /* allow.paths: more is no list a DBA keeps right */
 #define LIMIT_PATH_UTF16 259       /* msdb keeps device names in nvarchar(260) */
 #define LIMIT_ARMS 256        /* domain.md report 30: full cross products run "a very long time" */
 #define LIMIT_TRIALS 10000    /* 256 arms x 39 rounds; more is a mistake */

@@ -376,6 +376,17 @@ static int delete_by_query(struct mssql *session, const char *path, struct mssql
     return answer(none, out_rows);
 }
 
+/* The path stands in the statement, between N' and '. */
+static int delete_by_statement(struct mssql *session, const char *sql, struct mssql_rows **out_rows,
+                               struct err *err)
+{
+    const char *path = strstr(sql, "N'") + 2;
+    char *text = mem_format("%.*s", (int)strcspn(path, "'"), path);
+    int rc = delete_by_query(session, text, out_rows, err);
+    free(text);
+    return rc;
+}
+
 int mssql_query(struct mssql *session, const char *sql, const struct mssql_value *values,
                 size_t value_count, struct mssql_rows **out_rows, struct err *err)
 {
@@ -383,8 +394,8 @@ int mssql_query(struct mssql *session, const char *sql, const struct mssql_value
     static const char *const no[] = {"0", NULL};
     if (mssql_is_dead(session))
         return err_set(err, ERR_UNREACHABLE, 0, "the connection to SQL Server was lost before");
-    if (strstr(sql, "xp_delete_files") && value_count == 1)
-        return delete_by_query(session, values[0].text, out_rows, err);
+    if (strstr(sql, "xp_delete_files"))
+        return delete_by_statement(session, sql, out_rows, err);
     if (strstr(sql, "dm_os_file_exists") && value_count == 1) {
         take();
         bool there = find_file(values[0].text) < server.file_count;

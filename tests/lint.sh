@@ -46,6 +46,11 @@ files '*.[ch]' | grep '^jobs/' | xargs -r grep -nE '#include "api/' /dev/null |
 files '*.[ch]' | grep -v '^tests/' | xargs -r grep -nE '#include "tests/' |
     refuse "only tests know tests" || failed=1
 
+# Everything that a measured instance is sent goes through the allow-list.
+files '*.[ch]' jobs api | grep -vE '^jobs/send\.c$' |
+    xargs -r grep -nE '(^|[^a-z_])mssql_(query|execute|stream)\(' |
+    refuse "only jobs/send.c talks to an instance" || failed=1
+
 # Each outside library's header stands in its own module: HEADER FILES
 while read -r header modules; do
     files '*.[ch]' | grep -vE '^tests/' | xargs -r grep -nE "#include <$header" |

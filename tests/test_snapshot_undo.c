@@ -39,8 +39,9 @@ static int set_up(void **state)
     (void)jobs_place_set_up(&place);
     scene->place = place;
     (void)snprintf(port, sizeof port, "%d", sim_port(scene->server->sim));
-    const char *const changes[] = {"/host",     "'127.0.0.1'", "/port", port, "/encryption",
-                                   "'request'", "/login",      "'sa'",  NULL};
+    const char *const changes[] = {"/host",        "'127.0.0.1'", "/port",  port,
+                                   "/encryption",  "'request'",   "/login", "'sa'",
+                                   "/allow/paths", "['/tmp']",    NULL};
     assert_int_equal(setenv("SWEETSPOT_SECRET_TEST", PLACE_PASSWORD, 1), 0);
     jobs_place_put_instance(scene->place, "sql01", changes);
     struct job_row row = jobs_place_job("sql01", NULL);

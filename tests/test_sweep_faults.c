@@ -71,8 +71,8 @@ static void a_lost_connection_is_taken_up_again_and_each_trial_counts_once(void 
         "{'do':'drop_after','match':'BACKUP DATABASE [Sales]','nth':4}",
         "{'do':'drop_at_percent','match':'BACKUP DATABASE [Sales]','nth':4}",
         "{'do':'drop_after_4035','match':'BACKUP DATABASE [Sales]','nth':4}",
-        "{'do':'drop_before','match':'EXEC master.sys.xp_delete_files','nth':4}",
-        "{'do':'drop_after','match':'EXEC master.sys.xp_delete_files','nth':4}",
+        "{'do':'drop_before','match':'EXECUTE master.sys.xp_delete_files','nth':4}",
+        "{'do':'drop_after','match':'EXECUTE master.sys.xp_delete_files','nth':4}",
         "{'do':'drop_before','match':'BACKUP DATABASE [model]'}",
     };
     struct place places[sizeof faults / sizeof faults[0]];

@@ -315,7 +315,7 @@ static void a_cancel_while_it_prepares_ends_it_before_a_trial(void **state)
         "SELECT CONVERT(nvarchar(128), SERVERPROPERTY",
         "SELECT state, source_database_id",
         "BACKUP DATABASE [model]",
-        "EXEC master.sys.xp_delete_files",
+        "EXECUTE master.sys.xp_delete_files",
         "SELECT fixed_drive_path",
     };
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {

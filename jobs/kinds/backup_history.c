@@ -4,6 +4,7 @@
 #include "jobs/kinds/kinds.h"
 #include "jobs/measure/history.h"
 #include "jobs/run.h"
+#include "jobs/send.h"
 #include "server/clock.h"
 #include "server/limits.h"
 #include "server/mem.h"
@@ -14,9 +15,8 @@
 
 #define DATABASES_MAX 256 /* names bound to one query */
 #define ENGINE_AZURE_DATABASE 5
-#define COMPRESSION_MAJOR 10 /* 2008: the first with compressed_backup_size */
-#define SHORT_SHARE 0.1      /* of backups within a second, which the rest does not speak for */
-#define WIDE_BAND 0.1        /* of the median */
+#define SHORT_SHARE 0.1 /* of backups within a second, which the rest does not speak for */
+#define WIDE_BAND 0.1   /* of the median */
 
 struct history_parameters {
     const cJSON *databases; /* NULL: all */
@@ -113,33 +113,16 @@ static int plan(struct run *run, struct err *err)
 /* --- the query ----------------------------------------------------------------------------- */
 
 /* clang-format off */
-/* What is selected, in this order. One row a backup: media families, of which there is one for
- * each stripe and mirror, are only asked whether there is such a one. */
-enum column { DATABASE, TYPE, NAME, START, FINISH, ZONE, SIZE, COMPRESSED, COPY_ONLY, SNAPSHOT, ELSEWHERE, MEDIA, COLUMNS };
+/* What STATEMENT_HISTORY selects, in its order. One row a backup: media families, of which there is
+ * one for each stripe and mirror, are only asked whether there is such a one. */
+enum column { DATABASE, TYPE, NAME, START, FINISH, ZONE, SIZE, COMPRESSED, COPY_ONLY, SNAPSHOT, ELSEWHERE, MEDIA };
+/* clang-format on */
 #define MEDIA_VIRTUAL 2
 #define MEDIA_NUL 1
-static const struct {
-    int major;         /* of the first version that has it; 0: all */
-    const char *text;
-    const char *before; /* what stands for it on older ones */
-} columns[COLUMNS] = {
-    [DATABASE]   = {0, "s.database_name", NULL},
-    [TYPE]       = {0, "s.type", NULL},
-    [NAME]       = {0, "LEFT(s.name, 10)", NULL},
-    [START]      = {0, "CONVERT(nvarchar(19), s.backup_start_date, 120)", NULL},
-    [FINISH]     = {0, "CONVERT(nvarchar(19), s.backup_finish_date, 120)", NULL},
-    [ZONE]       = {0, "s.time_zone", NULL},
-    [SIZE]       = {0, "s.backup_size", NULL},
-    [COMPRESSED] = {COMPRESSION_MAJOR, "s.compressed_backup_size", "CONVERT(numeric(20, 0), NULL)"},
-    [COPY_ONLY]  = {0, "s.is_copy_only", NULL},
-    [SNAPSHOT]   = {0, "s.is_snapshot", NULL},
-    [ELSEWHERE]  = {0, "CASE WHEN s.server_name <> CONVERT(nvarchar(128), SERVERPROPERTY('ServerName')) THEN 1 ELSE 0 END", NULL},
-    [MEDIA]      = {0, "(SELECT MAX(CASE WHEN f.device_type = 7 THEN 2 WHEN UPPER(f.physical_device_name) IN (N'NUL', N'NUL:') THEN 1 ELSE 0 END) FROM msdb.dbo.backupmediafamily AS f WHERE f.media_set_id = s.media_set_id)", NULL},
-};
-/* clang-format on */
 
 /* A query and the values bound to it. */
 struct query {
+    enum statement statement;
     struct buf sql;
     struct mssql_value values[DATABASES_MAX + 1];
     size_t count;
@@ -173,18 +156,17 @@ static void add_since(struct query *query, int64_t since_s)
 static void build(const struct history_parameters *parameters, const struct history_filter *filter,
                   int major, struct query *out)
 {
-    *out = (struct query){0};
-    buf_add(&out->sql, "SELECT ");
-    for (size_t i = 0; i < COLUMNS; i++)
-        buf_format(&out->sql, "%s%s", i ? ", " : "",
-                   major < columns[i].major ? columns[i].before : columns[i].text);
-    buf_add(&out->sql, " FROM msdb.dbo.backupset AS s WHERE 1 = 1");
+    bool is_old = !statement_is_for(STATEMENT_HISTORY, BY_HISTORY, major);
+    *out = (struct query){.statement = is_old ? STATEMENT_HISTORY_OLD : STATEMENT_HISTORY};
+    const char *text = statement_text(out->statement);
+    const char *slot = strchrnul(text, '{');
+    buf_add_bytes(&out->sql, text, (size_t)(slot - text));
     for (size_t i = 0; i < HISTORY_TYPES; i++)
         if (!filter->types[i])
             buf_format(&out->sql, " AND s.type <> '%c'", history_type_letter((enum history_type)i));
     add_databases(out, parameters->databases);
     add_since(out, filter->since_s);
-    buf_add(&out->sql, " ORDER BY s.backup_set_id");
+    buf_add(&out->sql, strchrnul(slot, '}') + 1);
 }
 
 /* --- gathering ----------------------------------------------------------------------------- */
@@ -221,8 +203,7 @@ static int64_t zone_of(struct run *run)
     struct mssql_rows *rows = NULL;
     struct err ignored; /* UTC then: only rows that do not know their own zone ask for it */
     int64_t minutes = 0;
-    if (mssql_query(run_session(run), "SELECT DATEDIFF(minute, GETUTCDATE(), GETDATE())", NULL, 0,
-                    &rows, &ignored) == 0)
+    if (send_ask(run_session(run), STATEMENT_ZONE, NULL, 0, &rows, &ignored) == 0)
         minutes = mssql_int(rows, 0, 0, 0);
     mssql_rows_free(rows);
     return (int64_t)lround((double)minutes / 15);
@@ -256,8 +237,8 @@ static int gather(struct run *run, struct err *err)
     struct history_filter filter = filter_of(run, &parameters);
     struct gathering gathering = {.run = run, .history = history_new(&filter)};
     build(&parameters, &filter, run->plan.facts.major, &query);
-    int rc = mssql_stream(run_session(run), buf_text(&query.sql), query.values, query.count,
-                          take_row, &gathering, err);
+    int rc = send_stream(run, query.statement, buf_text(&query.sql), query.values, query.count,
+                         take_row, &gathering, err);
     if (rc < 0)
         (void)err_wrap(err, "read the backup history (db_datareader on msdb is needed)");
     else
@@ -375,6 +356,7 @@ const struct job_kind kind_backup_history = {
     .summary = "how fast backups were, from what msdb remembers of them",
     .exclusive = false,
     .order = DESIGN_RANDOM_BLOCKS,
+    .statements = BY_HISTORY,
     .parameters = fields,
     .parameter_count = JSON_COUNT(fields),
     .check = check,

@@ -90,6 +90,7 @@ const struct job_kind kind_backup_sweep = {
     .summary = "BUFFERCOUNT, MAXTRANSFERSIZE, BLOCKSIZE, stripes and compression: the sweet spot",
     .exclusive = true,
     .order = DESIGN_RANDOM_BLOCKS,
+    .statements = BY_SWEEP,
     .parameters = sweep_fields,
     .parameter_count = SWEEP_FIELD_COUNT,
     .check = sweep_check,

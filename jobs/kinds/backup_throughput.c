@@ -64,6 +64,7 @@ const struct job_kind kind_backup_throughput = {
     .summary = "what reading gives (NUL) and each target takes, and which side is the slower one",
     .exclusive = true,
     .order = DESIGN_RANDOM_BLOCKS,
+    .statements = BY_THROUGHPUT,
     .parameters = throughput_fields,
     .parameter_count = THROUGHPUT_FIELD_COUNT,
     .check = throughput_check,

@@ -45,6 +45,7 @@ const struct job_kind kind_snapshot_overhead = {
     .summary = "what database snapshots cost a workload of writes, by number and location",
     .exclusive = true,
     .order = DESIGN_RANDOM_BLOCKS,
+    .statements = BY_SNAPSHOT,
     .parameters = snapshot_fields,
     .parameter_count = SNAPSHOT_FIELD_COUNT,
     .check = snapshot_check,

@@ -5,6 +5,7 @@
 #include "jobs/measure/tsql.h"
 #include "jobs/member.h"
 #include "jobs/preflight.h"
+#include "jobs/send.h"
 #include "jobs/tables.h"
 #include "server/mem.h"
 
@@ -68,15 +69,12 @@ static int judge_database(const char *database, const struct mssql_rows *rows, s
     if (mssql_row_count(rows) == 0)
         return err_set(err, ERR_REFUSED, 911,
                        "database %s is not there, or the login may not see it", database);
-    if (mssql_int(rows, 0, 0, 0) <= SYSTEM_DATABASES)
+    if (mssql_int(rows, 0, 2, 0) <= SYSTEM_DATABASES)
         return err_set(err, ERR_REFUSED, 0,
                        "%s is a system database; no snapshots are made of those", database);
     if (mssql_text(rows, 0, 1))
         return err_set(err, ERR_REFUSED, 0, "%s is a snapshot itself", database);
-    if (mssql_int(rows, 0, 2, 0) != 0)
-        return err_set(err, ERR_REFUSED, 0, "%s is %s; a snapshot needs a database that is online",
-                       database, mssql_text(rows, 0, 3) ? mssql_text(rows, 0, 3) : "not online");
-    if (mssql_int(rows, 0, 4, 0) != 0)
+    if (mssql_int(rows, 0, 3, 0) != 0)
         return err_set(err, ERR_REFUSED, 3906, "%s is read-only; the workload writes", database);
     return 0;
 }
@@ -85,10 +83,7 @@ static int check_database(struct run *run, const char *database, struct err *err
 {
     struct mssql_value value = {.text = database};
     struct mssql_rows *rows = NULL;
-    if (mssql_query(run_session(run),
-                    "SELECT database_id, source_database_id, state, state_desc, is_read_only "
-                    "FROM sys.databases WHERE name = ?",
-                    &value, 1, &rows, err) < 0)
+    if (send_ask(run_session(run), STATEMENT_DATABASE, &value, 1, &rows, err) < 0)
         return err_wrap(err, "look for the database");
     int rc = judge_database(database, rows, err);
     mssql_rows_free(rows);
@@ -98,18 +93,14 @@ static int check_database(struct run *run, const char *database, struct err *err
 /* Snapshots of databases with memory-optimised tables cannot be made. */
 static int check_filegroups(struct run *run, const char *database, struct err *err)
 {
-    struct buf query = {0};
+    char *query = statement_in(STATEMENT_FILEGROUPS, database);
     struct mssql_rows *rows = NULL;
     struct err ignored; /* not permitted: CREATE DATABASE will say so itself */
     int64_t count = 0;
-    buf_add(&query, "SELECT COUNT(*) FROM ");
-    if (tsql_add_name(&query, database)) {
-        buf_add(&query, ".sys.filegroups WHERE type = 'FX'");
-        if (mssql_query(run_session(run), buf_text(&query), NULL, 0, &rows, &ignored) == 0)
-            count = mssql_int(rows, 0, 0, 0);
-    }
+    if (send_query(run, STATEMENT_FILEGROUPS, query, NULL, 0, &rows, &ignored) == 0)
+        count = mssql_int(rows, 0, 0, 0);
     mssql_rows_free(rows);
-    buf_fini(&query);
+    free(query);
     if (count > 0)
         return err_set(err, ERR_REFUSED, 0,
                        "%s has a filegroup for memory-optimized data; no snapshots can be made of "
@@ -142,8 +133,7 @@ static bool is_fully_logged(struct run *run, const char *database)
     struct mssql_rows *rows = NULL;
     struct err ignored; /* not known: the safer answer */
     int64_t model = RECOVERY_FULL;
-    if (mssql_query(run_session(run), "SELECT recovery_model FROM sys.databases WHERE name = ?",
-                    &value, 1, &rows, &ignored) == 0)
+    if (send_ask(run_session(run), STATEMENT_RECOVERY, &value, 1, &rows, &ignored) == 0)
         model = mssql_int(rows, 0, 0, RECOVERY_FULL);
     mssql_rows_free(rows);
     return model == RECOVERY_FULL;
@@ -317,11 +307,7 @@ static int look_for_foreign(struct run *run, const char *database, struct err *e
     char *own = mem_format("sweetspot_%s_%%", run->row.id);
     struct mssql_value values[] = {{.text = database}, {.text = own}};
     struct mssql_rows *rows = NULL;
-    int rc = mssql_query(run_session(run),
-                         "SELECT s.name FROM sys.databases AS s JOIN sys.databases AS d "
-                         "ON d.database_id = s.source_database_id "
-                         "WHERE d.name = ? AND s.name NOT LIKE ? ORDER BY s.name",
-                         values, 2, &rows, err);
+    int rc = send_ask(run_session(run), STATEMENT_FOREIGN_SNAPSHOTS, values, 2, &rows, err);
     if (rc == 0)
         warn_of_foreign(run, rows, database);
     else
@@ -420,24 +406,18 @@ int snapshot_open_custom(struct run *run, const struct snapshot_parameters *para
                          struct err *err)
 {
     const char *login = run->instance.custom_login;
-    struct buf enter = {0};
     struct mssql_rows *rows = NULL;
     if (!run->instance.custom_sql || !login || !run->instance.custom_password)
         return err_set(err, ERR_REFUSED, 0, "the instance does not allow T-SQL of a job's own");
     if (run_open_second(run, login, run->instance.custom_password, err) < 0)
         return err_wrap(err, "log in as custom_login");
-    buf_add(&enter, "USE ");
-    bool named = tsql_add_name(&enter, parameters->database);
-    int rc = named ? mssql_execute(run->second, buf_text(&enter), NULL, NULL, err)
-                   : err_set(err, ERR_INPUT, 0, "the database's name cannot be written down");
+    char *enter = statement_in(STATEMENT_CUSTOM_DATABASE, parameters->database);
+    int rc = send_second(run, STATEMENT_CUSTOM_DATABASE, enter, err);
+    free(enter);
     if (rc == 0)
-        rc = mssql_query(run->second,
-                         "SELECT IS_SRVROLEMEMBER('sysadmin'), IS_MEMBER('db_owner'), "
-                         "IS_MEMBER('db_backupoperator')",
-                         NULL, 0, &rows, err);
+        rc = send_ask(run->second, STATEMENT_CUSTOM_ROLES, NULL, 0, &rows, err);
     if (rc == 0)
         rc = judge_custom_login(rows, login, err);
     mssql_rows_free(rows);
-    buf_fini(&enter);
     return rc;
 }

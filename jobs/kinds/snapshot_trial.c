@@ -6,6 +6,7 @@
 #include "jobs/kinds/snapshot.h"
 #include "jobs/measure/messages.h"
 #include "jobs/member.h"
+#include "jobs/send.h"
 #include "jobs/tables.h"
 #include "server/clock.h"
 #include "server/mem.h"
@@ -59,7 +60,7 @@ static int judge(struct attempt *attempt, const struct err *why, const char *ste
 static int run_custom(struct attempt *attempt, const char *sql, const char *step, struct err *err)
 {
     struct err why = {0};
-    if (!sql || mssql_execute(attempt->run->second, sql, NULL, NULL, &why) == 0)
+    if (!sql || send_second(attempt->run, STATEMENT_CUSTOM, sql, &why) == 0)
         return 0;
     return judge(attempt, &why, step, err);
 }
@@ -94,13 +95,11 @@ static int make_snapshots(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-/* The statement, and the session it runs in. A table of ours is written down first. */
-static int ready_workload(struct attempt *attempt, struct buf *statement,
-                          struct mssql **out_session, struct err *err)
+/* A table of ours is written down first. */
+static int ready_workload(struct attempt *attempt, struct buf *statement, struct err *err)
 {
     struct run *run = attempt->run;
     const struct snapshot_parameters *parameters = &attempt->parameters;
-    *out_session = parameters->sql ? run->second : run_session(run);
     if (parameters->sql) {
         buf_add(statement, parameters->sql);
         return 0;
@@ -118,11 +117,10 @@ static int measure(struct attempt *attempt, struct err *err)
     struct run *run = attempt->run;
     struct trial *trial = attempt->trial;
     struct buf statement = {0};
-    struct mssql *session;
     struct probe_sample before;
     struct probe_sample after;
     struct err why = {0};
-    if (ready_workload(attempt, &statement, &session, err) < 0) {
+    if (ready_workload(attempt, &statement, err) < 0) {
         buf_fini(&statement);
         return -1;
     }
@@ -131,7 +129,9 @@ static int measure(struct attempt *attempt, struct err *err)
     if (rc == 0) {
         trial->started_at = clock_wall_ms();
         int64_t start_ns = clock_mono_ns();
-        rc = mssql_execute(session, buf_text(&statement), NULL, NULL, &why);
+        rc = attempt->parameters.sql
+                 ? send_second(run, STATEMENT_CUSTOM, buf_text(&statement), &why)
+                 : send_batch(run, STATEMENT_SELECT_INTO, buf_text(&statement), NULL, NULL, &why);
         trial->elapsed_s = (double)(clock_mono_ns() - start_ns) / 1e9;
         if (rc < 0)
             rc = judge(attempt, &why, "workload", err);
@@ -225,7 +225,7 @@ static int tear_down(struct attempt *attempt, int rc, struct err *err)
     if (rc == 0 && is_good(attempt))
         rc = run_custom(attempt, sql, "teardown", err);
     else if (sql)
-        (void)(mssql_execute(run->second, sql, NULL, NULL, &ignored) < 0);
+        (void)(send_second(run, STATEMENT_CUSTOM, sql, &ignored) < 0);
     (void)run_keep_undisturbed(run, undisturbed);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "jobs/member.h"
 #include "jobs/peak.h"
 #include "jobs/preflight.h"
+#include "jobs/send.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,10 +39,7 @@ static bool any_about_compressed_files(const struct flag_parameters *parameters)
 static int check_server_default(struct run *run, struct err *err)
 {
     struct mssql_rows *rows = NULL;
-    if (mssql_query(run_session(run),
-                    "SELECT CONVERT(int, value_in_use) FROM sys.configurations "
-                    "WHERE name = 'backup compression default'",
-                    NULL, 0, &rows, err) < 0)
+    if (send_ask(run_session(run), STATEMENT_COMPRESSION_DEFAULT, NULL, 0, &rows, err) < 0)
         return err_wrap(err, "read the option \"backup compression default\"");
     bool compresses = mssql_int(rows, 0, 0, 0) != 0;
     mssql_rows_free(rows);
@@ -197,6 +195,7 @@ const struct job_kind kind_trace_flag = {
     .summary = "A global trace flag (3042 and others) off and on: what it costs or saves",
     .exclusive = true,
     .order = DESIGN_ABBA,
+    .statements = BY_FLAG,
     .parameters = flag_fields,
     .parameter_count = FLAG_FIELD_COUNT,
     .check = flag_check,

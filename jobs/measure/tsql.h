@@ -48,6 +48,10 @@ char *tsql_backup_path(const char *dir, const char *job, const char *seq, int st
  * holds no wildcard, no "..", no control character: only such a file may be deleted. */
 bool tsql_is_own_file(const char *path);
 
+/* True when the path is a full and plain one whose last component is exactly
+ * sweetspot_<uuid>_<seq>_<number>_<file id>.ss: the sparse file of a snapshot of ours. */
+bool tsql_is_own_snapshot_file(const char *path);
+
 /* True when path (a folder) is one of allowed or below it, compared by whole components, ".."
  * refused, without case for Windows paths. "NUL" (so written) is always allowed. */
 bool tsql_path_is_allowed(const char *path, const char *const *allowed, size_t allowed_count);

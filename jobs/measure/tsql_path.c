@@ -1,5 +1,6 @@
 /* Paths as the measured server sees them: built, and judged before anything is written or
  * deleted. Both separators count everywhere: SQL Server on Linux takes either. */
+#include "jobs/measure/own_name.h"
 #include "jobs/measure/tsql_text.h"
 
 #include "server/ids.h"
@@ -133,6 +134,7 @@ void tsql_add_production_path(struct buf *out, const struct tsql_backup *backup,
 
 #define OWN_PREFIX "sweetspot_"
 #define OWN_SUFFIX ".bak"
+#define OWN_SNAPSHOT_SUFFIX ".ss"
 #define DIGITS_MAX 19 /* of an int64_t */
 
 /* Moves behind 1..19 digits; false when there are none or more. */
@@ -168,14 +170,34 @@ static bool is_own_name(const char *name)
            skip_number(&name) && strcmp(name, OWN_SUFFIX) == 0;
 }
 
-bool tsql_is_own_file(const char *path)
+/* The last component; NULL when the path is none that something is written to or deleted from. */
+static const char *last_component(const char *path)
 {
     if (!is_plain(path) || strstr(path, ".."))
-        return false;
+        return NULL;
     const char *name = path + strlen(path);
     while (name > path && !is_separator(name[-1]))
         name--;
-    return is_own_name(name);
+    return name;
+}
+
+bool tsql_is_own_file(const char *path)
+{
+    const char *name = last_component(path);
+    return name && is_own_name(name);
+}
+
+bool tsql_is_own_snapshot_file(const char *path)
+{
+    const char *name = last_component(path);
+    size_t length = name ? strlen(name) : 0;
+    size_t suffix = strlen(OWN_SNAPSHOT_SUFFIX);
+    if (length <= suffix || strcmp(name + length - suffix, OWN_SNAPSHOT_SUFFIX) != 0)
+        return false;
+    char *stem = mem_format("%.*s", (int)(length - suffix), name);
+    bool own = own_name_matches(stem, OWN_SNAPSHOT_FILE_NUMBERS);
+    free(stem);
+    return own;
 }
 
 static bool same_component(const char *a, const char *b, size_t length, bool ignore_case)
