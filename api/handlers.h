@@ -23,6 +23,9 @@ void job_get(struct req *req);
 void job_cancel(struct req *req);
 void job_list(struct req *req);
 
+/* plans.c */
+void plan_post(struct req *req);
+
 /* trials.c, reports.c */
 void trial_list(struct req *req);
 void report_get(struct req *req);

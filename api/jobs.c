@@ -180,14 +180,6 @@ static bool post_replayed(struct req *req, struct submission *submission)
     return answered;
 }
 
-static void answer_unfit(struct req *req, const struct json_faults *faults, const struct err *err)
-{
-    if (err->code == ERR_INPUT && faults->count > 0)
-        problem_faults(req, faults);
-    else
-        problem_err(req, err);
-}
-
 void job_post(struct req *req)
 {
     struct err err = {.code = ERR_INPUT};
@@ -205,7 +197,7 @@ void job_post(struct req *req)
     if (post_replayed(req, submission))
         return;
     if (jobs_check(req->parts->jobs, req->json, submission, &faults, &err) < 0)
-        answer_unfit(req, &faults, &err);
+        problem_unfit(req, &faults, &err);
     else
         req_write(req, jobs_insert_work, submission, post_stored);
     json_faults_fini(&faults);

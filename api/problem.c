@@ -180,3 +180,11 @@ void problem_parameter(struct req *req, const char *name, const char *format, ..
     answer_one(req, PROBLEM_MALFORMED, "parameter", name, detail);
     free(detail);
 }
+
+void problem_unfit(struct req *req, const struct json_faults *faults, const struct err *err)
+{
+    if (err->code == ERR_INPUT && faults->count > 0)
+        problem_faults(req, faults);
+    else
+        problem_err(req, err);
+}

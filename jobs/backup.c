@@ -226,8 +226,8 @@ static int execute(struct run *run, const struct backup_settings *settings, cons
     return rc;
 }
 
-/* SQL Server 2005 compresses nothing and knows neither word: "off" is what it does anyhow. */
-static struct backup_settings fit_server(const struct backup_settings *settings,
+/* "off" is what SQL Server 2005 does anyhow. */
+struct backup_settings backup_fit_server(const struct backup_settings *settings,
                                          const struct server_facts *facts)
 {
     struct backup_settings fit = *settings;
@@ -240,7 +240,7 @@ static struct backup_settings fit_server(const struct backup_settings *settings,
 int backup_trial(struct run *run, const struct backup_settings *asked, struct trial *trial,
                  struct err *err)
 {
-    struct backup_settings fit = fit_server(asked, &run->plan.facts);
+    struct backup_settings fit = backup_fit_server(asked, &run->plan.facts);
     const struct backup_settings *settings = &fit;
     struct buf statement = {0};
     char **paths = NULL;

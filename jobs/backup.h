@@ -32,6 +32,13 @@ bool backup_is_nul(const struct backup_settings *settings);
 MUST_CHECK int backup_statement(const struct backup_settings *settings, const char *job,
                                 const char *seq, struct buf *out, char ***out_paths,
                                 struct err *err);
+/* The settings as this server takes them: 2005 compresses nothing and knows neither word. */
+struct backup_settings backup_fit_server(const struct backup_settings *settings,
+                                         const struct server_facts *facts);
+
+/* Every statement that changes something for one such trial and for trying its folders, with {job}
+ * and {seq}, appended to the array unless it stands there already. */
+void backup_templates(struct run *run, const struct backup_settings *settings, cJSON *statements);
 void backup_paths_free(char **paths, int count);
 
 /* Runs it as trial->seq. As job_kind.trial. The files stay until journal_undo. */

@@ -85,14 +85,20 @@ static struct mssql_rows *ask(const struct check *check, enum statement statemen
     return rows;
 }
 
-/* NULL when the need is met, else what to grant. */
-static const char *grant_for(const struct check *check, enum need need)
+/* The row of a need for this version; JSON_COUNT(needs) when there is none. */
+static size_t row_of(enum need need, int major)
 {
     size_t row = JSON_COUNT(needs);
     for (size_t i = 0; i < JSON_COUNT(needs); i++)
-        if (needs[i].need == need &&
-            statement_is_for(needs[i].query, BY_CHECK, check->facts->major))
+        if (needs[i].need == need && statement_is_for(needs[i].query, BY_CHECK, major))
             row = i;
+    return row;
+}
+
+/* NULL when the need is met, else what to grant. */
+static const char *grant_for(const struct check *check, enum need need)
+{
+    size_t row = row_of(need, check->facts->major);
     if (row == JSON_COUNT(needs))
         return NULL;
     struct mssql_rows *rows = ask(check, needs[row].query);
@@ -101,19 +107,22 @@ static const char *grant_for(const struct check *check, enum need need)
     return met ? NULL : needs[row].grant;
 }
 
+static char *need_text(const char *grant, size_t use)
+{
+    return mem_format("%s%s (%s)", uses[use].optional ? "optional: " : "", grant,
+                      uses[use].purpose);
+}
+
 static cJSON *kind_to_json(const struct check *check, const char *kind)
 {
     bool ready = true;
     cJSON *missing = cJSON_CreateArray();
     for (size_t i = 0; i < JSON_COUNT(uses); i++) {
-        if (strcmp(uses[i].kind, kind) != 0)
-            continue;
-        const char *grant = grant_for(check, uses[i].need);
+        const char *grant = strcmp(uses[i].kind, kind) == 0 ? grant_for(check, uses[i].need) : NULL;
         if (!grant)
             continue;
         ready = ready && uses[i].optional;
-        char *text =
-            mem_format("%s%s (%s)", uses[i].optional ? "optional: " : "", grant, uses[i].purpose);
+        char *text = need_text(grant, i);
         cJSON_AddItemToArray(missing, json_text(text));
         free(text);
     }
@@ -121,6 +130,37 @@ static cJSON *kind_to_json(const struct check *check, const char *kind)
     cJSON_AddBoolToObject(tree, "ready", ready);
     cJSON_AddItemToObject(tree, "missing", missing);
     return tree;
+}
+
+void check_add_missing(struct mssql *session, const struct check_control *control,
+                       const struct server_facts *facts, const char *kind, cJSON *refusals,
+                       struct buf *warnings)
+{
+    struct check check = {session, control, facts};
+    for (size_t i = 0; i < JSON_COUNT(uses); i++) {
+        const char *grant =
+            strcmp(uses[i].kind, kind) == 0 ? grant_for(&check, uses[i].need) : NULL;
+        char *text = grant ? mem_format("the login lacks %s: %s", grant, uses[i].purpose) : NULL;
+        if (text && uses[i].optional)
+            buf_format(warnings, "%s\n", text);
+        else if (text)
+            cJSON_AddItemToArray(refusals, json_text(text));
+        free(text);
+    }
+}
+
+cJSON *check_permissions(const char *kind, int major)
+{
+    cJSON *permissions = cJSON_CreateArray();
+    for (size_t i = 0; i < JSON_COUNT(uses); i++) {
+        size_t row =
+            strcmp(uses[i].kind, kind) == 0 ? row_of(uses[i].need, major) : JSON_COUNT(needs);
+        char *text = row < JSON_COUNT(needs) ? need_text(needs[row].grant, i) : NULL;
+        if (text)
+            cJSON_AddItemToArray(permissions, json_text(text));
+        free(text);
+    }
+    return permissions;
 }
 
 static cJSON *kinds_to_json(const struct check *check)

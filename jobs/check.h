@@ -4,6 +4,8 @@
  * in check.c. */
 #include "jobs/instance.h"
 #include "jobs/jobs.h"
+#include "jobs/measure/guard.h"
+#include "server/buf.h"
 #include "server/mssql.h"
 
 /* Who waits for a check may give it up. Both are called in the check's thread. */
@@ -19,6 +21,16 @@ struct check_control {
 cJSON *check_instance(const struct jobs_parts *parts, const struct instance *instance,
                       const struct check_control *control);
 
+/* What a kind's login lacks on this server: what it cannot do without as texts into refusals, the
+ * rest a line each into warnings. */
+void check_add_missing(struct mssql *session, const struct check_control *control,
+                       const struct server_facts *facts, const char *kind, cJSON *refusals,
+                       struct buf *warnings);
+
+/* What a kind's login needs, an array of texts, the optional ones marked; major: of the server's
+ * version, -1 unknown. The caller frees it. */
+cJSON *check_permissions(const char *kind, int major);
+
 /* The threads ("check-N"). */
 struct check_pool;
 
@@ -31,7 +43,9 @@ void check_pool_drain(struct check_pool *pool);
 /* Drains, then frees; every check must have been ended. Accepts NULL. */
 void check_pool_stop(struct check_pool *pool);
 
-/* As jobs_check_begin and jobs_check_end. */
+/* As jobs_check_begin, jobs_plan_begin and jobs_check_end. */
 struct jobs_checking *check_pool_begin(struct check_pool *pool, const char *definition,
                                        jobs_on_check *on_check, void *ctx);
+struct jobs_checking *check_pool_plan(struct check_pool *pool, struct job_row *row,
+                                      const char *refusal, jobs_on_check *on_check, void *ctx);
 cJSON *check_pool_end(struct check_pool *pool, struct jobs_checking *checking);

@@ -1,5 +1,6 @@
 /* Threads that check instances, so that neither a request nor a worker waits for one. */
 #include "jobs/check.h"
+#include "jobs/preview.h"
 #include "server/lock.h"
 #include "server/mem.h"
 
@@ -18,7 +19,9 @@
  */
 struct jobs_checking {
     struct check_pool *pool;
-    struct instance instance;
+    struct instance instance;   /* of a check */
+    struct job_row row;         /* of a plan: the job; its id is set */
+    char *refusal;              /* of a plan */
     struct jobs_checking *next; /* of the list it is in */
     /* guarded by pool->lock */
     jobs_on_check *on_check; /* NULL when it was called or must not be */
@@ -47,6 +50,8 @@ struct check_pool {
 static void checking_free(struct jobs_checking *checking)
 {
     instance_fini(&checking->instance);
+    job_row_fini(&checking->row);
+    free(checking->refusal);
     cJSON_Delete(checking->answer);
     free(checking);
 }
@@ -100,7 +105,9 @@ static void give_up(struct jobs_checking *checking)
 static void run_check(struct check_pool *pool, struct jobs_checking *checking)
 {
     struct check_control control = {set_session, given_up, checking};
-    cJSON *answer = check_instance(pool->parts, &checking->instance, &control);
+    cJSON *answer = checking->row.id
+                        ? preview_make(pool->parts, &checking->row, checking->refusal, &control)
+                        : check_instance(pool->parts, &checking->instance, &control);
     lock_take(&pool->lock);
     (void)unlink_checking(&pool->running, checking); /* it is there */
     checking->running = false;
@@ -198,26 +205,43 @@ static void append_locked(struct check_pool *pool, struct jobs_checking *checkin
     wait_wake_one(&pool->wake);
 }
 
+/* NULL, and freed, when it is not taken. */
+static struct jobs_checking *put_in_line(struct check_pool *pool, struct jobs_checking *checking,
+                                         jobs_on_check *on_check, void *ctx)
+{
+    checking->pool = pool;
+    checking->on_check = on_check;
+    checking->ctx = ctx;
+    lock_take(&pool->lock);
+    bool taken = !pool->ending && pool->waiting_count < WAITING_MAX;
+    if (taken)
+        append_locked(pool, checking);
+    lock_drop(&pool->lock);
+    if (taken)
+        return checking;
+    checking_free(checking);
+    return NULL;
+}
+
 struct jobs_checking *check_pool_begin(struct check_pool *pool, const char *definition,
                                        jobs_on_check *on_check, void *ctx)
 {
     struct err ignored; /* an unreadable definition is refused like a full queue */
     struct jobs_checking *checking = mem_alloc(1, sizeof *checking);
-    checking->pool = pool;
-    checking->on_check = on_check;
-    checking->ctx = ctx;
-    bool taken = instance_load(definition, &checking->instance, &ignored) == 0;
-    if (taken) {
-        lock_take(&pool->lock);
-        taken = !pool->ending && pool->waiting_count < WAITING_MAX;
-        if (taken)
-            append_locked(pool, checking);
-        lock_drop(&pool->lock);
-    }
-    if (taken)
-        return checking;
+    if (instance_load(definition, &checking->instance, &ignored) == 0)
+        return put_in_line(pool, checking, on_check, ctx);
     checking_free(checking);
     return NULL;
+}
+
+struct jobs_checking *check_pool_plan(struct check_pool *pool, struct job_row *row,
+                                      const char *refusal, jobs_on_check *on_check, void *ctx)
+{
+    struct jobs_checking *checking = mem_alloc(1, sizeof *checking);
+    checking->row = *row;
+    *row = (struct job_row){0};
+    checking->refusal = mem_copy(refusal);
+    return put_in_line(pool, checking, on_check, ctx);
 }
 
 cJSON *check_pool_end(struct check_pool *pool, struct jobs_checking *checking)

@@ -166,23 +166,31 @@ int64_t files_free_bytes(struct run *run, const char *path, char **out_volume)
     return files_free_bytes_seen(run_session(run), path, out_volume);
 }
 
+const char *const files_small_databases[FILES_SMALL_DATABASES] = {"model", "master"};
+
+int files_small_statement(const char *database, const char *path, const char *job, const char *seq,
+                          struct buf *out, struct err *err)
+{
+    char *name = mem_format("sweetspot:%s:%s", job, seq); /* history tells it is ours */
+    struct tsql_backup backup = {.database = database,
+                                 .devices = &path,
+                                 .device_count = 1,
+                                 .compression = "default", /* small, and in every version */
+                                 .name = name};
+    int rc = tsql_backup(&backup, out, err);
+    free(name);
+    return rc;
+}
+
 int files_write_small(struct run *run, const char *path, struct err *err)
 {
-    static const char *const databases[] = {"model", "master"};
-    char *name = mem_format("sweetspot:%s:0", run->row.id); /* history tells it is ours */
     int rc = -1;
-    for (size_t i = 0; i < JSON_COUNT(databases) && rc < 0; i++) {
-        struct tsql_backup backup = {.database = databases[i],
-                                     .devices = &path,
-                                     .device_count = 1,
-                                     .compression = "default", /* small, and in every version */
-                                     .name = name};
+    for (size_t i = 0; i < FILES_SMALL_DATABASES && rc < 0; i++) {
         struct buf batch = {0};
-        rc = tsql_backup(&backup, &batch, err);
+        rc = files_small_statement(files_small_databases[i], path, run->row.id, "0", &batch, err);
         if (rc == 0)
             rc = send_batch(run, STATEMENT_BACKUP, buf_text(&batch), NULL, NULL, err);
         buf_fini(&batch);
     }
-    free(name);
     return rc;
 }

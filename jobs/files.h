@@ -3,6 +3,7 @@
  * other way in). Only files named by us are ever deleted, by full path, one at a time. */
 #include "jobs/measure/statement.h"
 #include "jobs/run.h"
+#include "server/buf.h"
 
 /* 1: there, 0: not there, -1: it cannot be known (err tells why). */
 int files_exists(struct run *run, const char *path, struct err *err);
@@ -22,6 +23,14 @@ int64_t files_free_bytes(struct run *run, const char *path, char **out_volume);
 
 /* The same over another session. */
 int64_t files_free_bytes_seen(struct mssql *session, const char *path, char **out_volume);
+
+/* The system databases of which a small backup is tried, one after the other. */
+#define FILES_SMALL_DATABASES 2
+extern const char *const files_small_databases[FILES_SMALL_DATABASES];
+
+/* The statement of such a backup, with job and seq filled in or as templates. */
+MUST_CHECK int files_small_statement(const char *database, const char *path, const char *job,
+                                     const char *seq, struct buf *out, struct err *err);
 
 /* Writes a small backup of a system database to path (named by us, journaled by the caller), so
  * that deleting can be tried before anything big is written. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MESSAGE_DBCC_DENIED 2571
-#define ALL_SESSIONS (-1)
+#define STATEMENT_BYTES 64
 
 /* What DBCC TRACESTATUS shows, by position: the names of its columns changed between versions. */
 enum { COLUMN_FLAG, COLUMN_STATUS, COLUMN_GLOBAL };
@@ -33,11 +33,37 @@ int flags_check_rights(struct run *run, struct err *err)
     return may ? 0 : refuse(run, err);
 }
 
+/* "DBCC TRACEON (3042, -1)" from the row of a statement. */
+static void write_statement(enum statement statement, int flag, char *out, size_t size)
+{
+    const char *text = statement_text(statement);
+    const char *slot = strchrnul(text, '{');
+    (void)snprintf(out, size, "%.*s%d%s", (int)(slot - text), text, flag, strchrnul(slot, '}') + 1);
+}
+
+static void add_statement(enum statement statement, int flag, cJSON *out)
+{
+    char text[STATEMENT_BYTES];
+    write_statement(statement, flag, text, sizeof text);
+    member_add_text_once(out, text);
+}
+
+void flags_templates(int flag, cJSON *statements)
+{
+    add_statement(STATEMENT_FLAG_ON, flag, statements);
+    add_statement(STATEMENT_FLAG_OFF, flag, statements);
+}
+
+void flags_probe(int flag, cJSON *probes)
+{
+    add_statement(STATEMENT_FLAG_STATUS, flag, probes);
+}
+
 int flags_is_on(struct run *run, int flag, struct err *err)
 {
-    char text[64];
+    char text[STATEMENT_BYTES];
     struct mssql_rows *rows = NULL;
-    (void)snprintf(text, sizeof text, "DBCC TRACESTATUS (%d, %d)", flag, ALL_SESSIONS);
+    write_statement(STATEMENT_FLAG_STATUS, flag, text, sizeof text);
     if (send_query(run, STATEMENT_FLAG_STATUS, text, NULL, 0, &rows, err) < 0) {
         err_wrap(err, "look at a trace flag");
         return -1;
@@ -69,10 +95,10 @@ static int read_started(struct run *run, char *out, size_t size, struct err *err
 /* As a query, which is given up when the server falls silent: nothing cancels a clean-up. */
 static int change(struct run *run, int flag, bool on, struct err *err)
 {
-    char text[64];
-    (void)snprintf(text, sizeof text, "DBCC %s (%d, %d)", on ? "TRACEON" : "TRACEOFF", flag,
-                   ALL_SESSIONS);
-    if (send_query(run, on ? STATEMENT_FLAG_ON : STATEMENT_FLAG_OFF, text, NULL, 0, NULL, err) < 0)
+    enum statement statement = on ? STATEMENT_FLAG_ON : STATEMENT_FLAG_OFF;
+    char text[STATEMENT_BYTES];
+    write_statement(statement, flag, text, sizeof text);
+    if (send_query(run, statement, text, NULL, 0, NULL, err) < 0)
         return err->detail == MESSAGE_DBCC_DENIED ? refuse(run, err) : err_wrap(err, text);
     int is_on = flags_is_on(run, flag, err);
     if (is_on < 0)

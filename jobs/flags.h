@@ -20,5 +20,9 @@ MUST_CHECK int flags_set(struct run *run, int flag, bool on, struct err *err);
  * somebody's will. */
 MUST_CHECK int flags_undo(struct run *run, const struct intent_row *intent, struct err *err);
 
+/* For plans, appended to the array: what may be sent to change the flag, and to look at it. */
+void flags_templates(int flag, cJSON *statements);
+void flags_probe(int flag, cJSON *probes);
+
 /* ERR_REFUSED with 2571, naming what to grant, when the login may not change trace flags. */
 MUST_CHECK int flags_check_rights(struct run *run, struct err *err);

@@ -1,4 +1,5 @@
 #include "jobs/inside.h"
+#include "jobs/preview.h"
 #include "jobs/scheduler.h"
 #include "server/clock.h"
 #include "server/log.h"
@@ -200,6 +201,18 @@ struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition
                                        jobs_on_check *on_check, void *ctx)
 {
     return check_pool_begin(jobs->checks, definition, on_check, ctx);
+}
+
+struct jobs_checking *jobs_plan_begin(struct jobs *jobs, struct job_row *row, const char *refusal,
+                                      jobs_on_check *on_check, void *ctx)
+{
+    return check_pool_plan(jobs->checks, row, refusal, on_check, ctx);
+}
+
+cJSON *jobs_plan_unasked(struct jobs *jobs, struct job_row *row, const char *refusal,
+                         const char *why)
+{
+    return preview_unasked(&jobs->parts, row, refusal, why);
 }
 
 cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)

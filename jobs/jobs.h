@@ -52,7 +52,8 @@ void submission_fini(struct submission *submission);
 
 /* Checks a job's body against the contract, its kind, its instance and its webhooks, and fills
  * *out with a row ready to be stored. ERR_INPUT: faults tell all; ERR_CONFLICT: a production
- * instance without confirmation or windows (api.md §2, 409); ERR_STORE. Reads the store. */
+ * instance without confirmation or windows (api.md §2, 409), *out is filled then, too; ERR_STORE.
+ * Reads the store. */
 MUST_CHECK int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
                           struct json_faults *faults, struct err *err);
 
@@ -102,8 +103,16 @@ struct jobs_checking;
  * before this returns. NULL: too many wait, or the service stops; on_check is not called then. */
 struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition,
                                        jobs_on_check *on_check, void *ctx);
-/* After it returns on_check is not and will not be called. The answer of api.md §2, the caller's;
- * NULL when there is none yet: the check is given up. Accepts NULL. */
+/* The same for a plan (api.md §3, POST /v1/plans): row as jobs_check filled it, taken over;
+ * refusal: what already stands against the job, or NULL. */
+struct jobs_checking *jobs_plan_begin(struct jobs *jobs, struct job_row *row, const char *refusal,
+                                      jobs_on_check *on_check, void *ctx);
+/* The plan of an instance that is not asked: `why` stands in its refusals. On the caller's thread;
+ * reads the store. The caller frees it. */
+cJSON *jobs_plan_unasked(struct jobs *jobs, struct job_row *row, const char *refusal,
+                         const char *why);
+/* After it returns on_check is not and will not be called. The answer of api.md §2 or §3, the
+ * caller's; NULL when there is none yet: the check is given up. Accepts NULL. */
 cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking);
 
 /* --- JSON ---------------------------------------------------------------------------------- */

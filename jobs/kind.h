@@ -30,9 +30,23 @@ struct job_kind {
     void (*check)(const struct definition *definition, const struct instance *instance,
                   struct json_faults *faults);
 
-    /* After the first login: arms into run->plan (empty before), and whatever must be refused by
-     * what this server is or allows. Not called again when a job is resumed. */
-    int (*plan)(struct run *run, struct err *err);
+    /* Arms, steps and reserved trials into run->plan, which is empty before; by the definition
+     * alone. NULL for a kind without trials. */
+    void (*arms)(struct run *run);
+
+    /* After the first login and `arms`: refuses what this server is not or does not allow, and
+     * fills run->plan.databases. Not called again when a job is resumed. Where run->looks_only it
+     * changes nothing on the server. */
+    int (*preflight)(struct run *run, struct err *err);
+
+    /* Every statement that changes something for an arm, with {job} and {seq} for what is not known
+     * yet, appended to the array; nothing else is sent for it. The run need not be connected. NULL
+     * when nothing is changed. */
+    void (*templates)(struct run *run, const struct arm *arm, cJSON *statements);
+
+    /* The reading statements whose text depends on the definition, appended to the array; all
+     * others stand in the table. May be NULL. */
+    void (*probes)(struct run *run, cJSON *probes);
 
     /* Before the first trial of each try, resumed ones too: reads what trials need. */
     int (*prepare)(struct run *run, struct err *err);

@@ -63,3 +63,13 @@ const char *member_text(const cJSON *object, const char *name)
     const cJSON *member = json_member(object, name);
     return cJSON_IsString(member) ? member->valuestring : NULL;
 }
+
+void member_add_text_once(cJSON *array, const char *text)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, array) {
+        if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0)
+            return;
+    }
+    cJSON_AddItemToArray(array, json_text(text));
+}

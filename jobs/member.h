@@ -17,6 +17,9 @@ cJSON *member_number_or_null(int64_t value);
 /* A time as RFC 3339, null for 0. */
 cJSON *member_time_or_null(int64_t wall_ms);
 
+/* Appends a text to an array that does not hold it yet. */
+void member_add_text_once(cJSON *array, const char *text);
+
 /* A member's whole number, `missing` when it is absent or no number. */
 int64_t member_int(const cJSON *object, const char *name, int64_t missing);
 

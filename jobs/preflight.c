@@ -159,6 +159,8 @@ int preflight_space(struct run *run, const struct backup_settings *settings, int
 
 int preflight_deletion(struct run *run, const char *folder, struct err *err)
 {
+    if (run->looks_only)
+        return 0;
     char *path = tsql_backup_path(folder, run->row.id, "0", 1);
     struct err why = {0};
     int rc = journal_files(run, (const char *const *)&path, 1, err);
@@ -190,6 +192,7 @@ int preflight_budget(struct run *run, int64_t read_bytes, int64_t written_bytes,
         int64_t limit_mib, bytes;
     } budgets[] = {{"read_mib", run->limits.read_mib, read_bytes},
                    {"written_mib", run->limits.written_mib, written_bytes}};
+    run->estimate = (struct run_estimate){read_bytes / MIB, written_bytes / MIB};
     for (size_t i = 0; i < JSON_COUNT(budgets); i++)
         if (budgets[i].bytes / MIB > budgets[i].limit_mib)
             return err_set(err, ERR_REFUSED, 0,

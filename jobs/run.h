@@ -21,6 +21,12 @@ enum run_stop {
     RUN_SHUTDOWN, /* the daemon ends: it goes on after the next start */
 };
 
+/* What all trials together may need; -1 unknown. */
+struct run_estimate {
+    int64_t read_mib;
+    int64_t written_mib;
+};
+
 struct run {
     const struct jobs_parts *parts;
     struct job_row row; /* our copy; the store's is updated from it */
@@ -34,12 +40,14 @@ struct run {
     size_t trial_count;
     size_t trial_capacity;
     int64_t next_seq;
-    bool *dropped;         /* per arm: failed, so its further trials are left out */
-    double failed_memory;  /* buffer memory that ran out; INFINITY while none did */
-    int64_t bytes_read;    /* by all trials of this job */
-    int64_t bytes_written; /* to files */
+    bool *dropped;                /* per arm: failed, so its further trials are left out */
+    double failed_memory;         /* buffer memory that ran out; INFINITY while none did */
+    int64_t bytes_read;           /* by all trials of this job */
+    int64_t bytes_written;        /* to files */
+    struct run_estimate estimate; /* by the preflight */
     struct probe probe;
     bool connected;       /* a login succeeded */
+    bool looks_only;      /* for a plan: nothing is changed, on the server or in the store */
     bool no_history;      /* msdb cannot be read */
     struct buf warnings;  /* one line each, for the report */
     int64_t stop_at_ns;   /* clock_mono_ns() of limits.minutes; set once before the run is shared */

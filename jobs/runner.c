@@ -21,7 +21,10 @@
 
 static int make_plan(struct run *run, struct err *err)
 {
-    int rc = run->definition.kind->plan(run, err);
+    const struct job_kind *kind = run->definition.kind;
+    if (kind->arms)
+        kind->arms(run);
+    int rc = kind->preflight(run, err);
     if (mssql_is_dead(run_session(run)) && (rc == 0 || err->code != ERR_UNREACHABLE))
         return err_set(err, ERR_UNREACHABLE, 0, /* what was not answered is not absent */
                        "the connection to SQL Server was lost while the job was prepared");

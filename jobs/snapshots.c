@@ -198,6 +198,12 @@ static int look_for(struct run *run, const char *name, struct err *err)
     return there;
 }
 
+bool snapshot_drop_statement(const char *name, struct buf *out)
+{
+    buf_add(out, "DROP DATABASE ");
+    return tsql_add_name(out, name);
+}
+
 int snapshot_undo(struct run *run, const struct intent_row *intent, struct err *err)
 {
     const char *name = intent->object;
@@ -205,8 +211,7 @@ int snapshot_undo(struct run *run, const struct intent_row *intent, struct err *
     struct buf batch = {0};
     if (!snapshot_is_own(name))
         return err_set(err, ERR_REFUSED, 0, "%s is not named as a snapshot of ours", name);
-    buf_add(&batch, "DROP DATABASE ");
-    bool named = tsql_add_name(&batch, name);
+    bool named = snapshot_drop_statement(name, &batch);
     int there = look_for(run, name, err);
     for (int i = 0; i < DROP_TRIES && named && there > 0; i++) {
         bool refused =

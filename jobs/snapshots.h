@@ -41,6 +41,9 @@ bool snapshot_is_own(const char *name);
 MUST_CHECK int snapshot_statement(const struct snapshot_order *order, struct buf *out,
                                   struct err *err);
 
+/* DROP DATABASE of a snapshot by its name; false when it cannot be written down. */
+bool snapshot_drop_statement(const char *name, struct buf *out);
+
 /* Writes it down in the journal, then makes it. *out_s: seconds it took (not 0 when it failed). */
 MUST_CHECK int snapshot_create(struct run *run, const struct snapshot_order *order, double *out_s,
                                struct err *err);

@@ -128,9 +128,9 @@ int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
         rc = err_set(err, ERR_INPUT, 0, "the job has %zu fault%s", faults->count,
                      faults->count == 1 ? "" : "s");
     if (rc == 0)
-        rc = check_production(&definition, &look.instance, err);
-    if (rc == 0)
         fill_row(&definition, &out->row);
+    if (rc == 0)
+        rc = check_production(&definition, &look.instance, err);
     if (look.found)
         instance_fini(&look.instance);
     return rc;

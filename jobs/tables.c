@@ -86,12 +86,17 @@ int table_exists(struct run *run, const char *database, const char *schema, cons
     return rc;
 }
 
+bool table_drop_statement(const char *database, const char *name, struct buf *out)
+{
+    buf_add(out, "DROP TABLE ");
+    return table_add_full_name(out, database, "dbo", name);
+}
+
 static int drop(struct run *run, const char *database, const char *name, struct err *err)
 {
     struct buf batch = {0};
     struct err why = {0};
-    buf_add(&batch, "DROP TABLE ");
-    bool named = table_add_full_name(&batch, database, "dbo", name);
+    bool named = table_drop_statement(database, name, &batch);
     int there = table_exists(run, database, "dbo", name, err);
     if (there > 0 && named &&
         send_query(run, STATEMENT_DROP_TABLE, buf_text(&batch), NULL, 0, NULL, &why) < 0 &&

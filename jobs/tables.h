@@ -13,6 +13,9 @@ bool table_is_own(const char *name);
 bool table_add_full_name(struct buf *out, const char *database, const char *schema,
                          const char *table);
 
+/* DROP TABLE of a table of ours; false when a name cannot be written down. */
+bool table_drop_statement(const char *database, const char *name, struct buf *out);
+
 /* Writes down that a statement is about to make it. */
 MUST_CHECK int table_reserve(struct run *run, const char *database, const char *name,
                              struct err *err);

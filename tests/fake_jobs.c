@@ -261,6 +261,28 @@ struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition
     return checking;
 }
 
+/* Tests of plans have the real ones. */
+struct jobs_checking *jobs_plan_begin(struct jobs *jobs, struct job_row *row, const char *refusal,
+                                      jobs_on_check *on_check, void *ctx)
+{
+    (void)jobs;
+    (void)row;
+    (void)refusal;
+    (void)on_check;
+    (void)ctx;
+    return NULL;
+}
+
+cJSON *jobs_plan_unasked(struct jobs *jobs, struct job_row *row, const char *refusal,
+                         const char *why)
+{
+    (void)jobs;
+    (void)row;
+    (void)refusal;
+    (void)why;
+    return NULL;
+}
+
 cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
 {
     (void)jobs;

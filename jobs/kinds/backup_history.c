@@ -102,7 +102,7 @@ static void check(const struct definition *definition, const struct instance *in
                        "must be a time such as 2026-01-31T00:00:00Z, or null");
 }
 
-static int plan(struct run *run, struct err *err)
+static int preflight(struct run *run, struct err *err)
 {
     if (run->plan.facts.engine_edition == ENGINE_AZURE_DATABASE)
         return err_set(err, ERR_REFUSED, 0,
@@ -209,12 +209,13 @@ static int64_t zone_of(struct run *run)
     return (int64_t)lround((double)minutes / 15);
 }
 
-static struct history_filter filter_of(struct run *run, const struct history_parameters *parameters)
+static struct history_filter filter_by(const struct run *run,
+                                       const struct history_parameters *parameters, int64_t zone)
 {
     int64_t since_ms;
     struct history_filter filter = {.copy_only = parameters->copy_only,
                                     .since_s = INT64_MIN,
-                                    .here_zone = zone_of(run),
+                                    .here_zone = zone,
                                     .confidence = run->definition.design.confidence};
     const cJSON *name;
     cJSON_ArrayForEach(name, parameters->types) {
@@ -229,12 +230,23 @@ static struct history_filter filter_of(struct run *run, const struct history_par
     return filter;
 }
 
+static void probes(struct run *run, cJSON *probes)
+{
+    struct history_parameters parameters;
+    struct query query;
+    read_parameters(run->definition.parameters, &parameters, NULL);
+    struct history_filter filter = filter_by(run, &parameters, 0);
+    build(&parameters, &filter, run->plan.facts.version ? run->plan.facts.major : -1, &query);
+    cJSON_AddItemToArray(probes, json_text(buf_text(&query.sql)));
+    buf_fini(&query.sql);
+}
+
 static int gather(struct run *run, struct err *err)
 {
     struct history_parameters parameters;
     struct query query;
     read_parameters(run->definition.parameters, &parameters, NULL);
-    struct history_filter filter = filter_of(run, &parameters);
+    struct history_filter filter = filter_by(run, &parameters, zone_of(run));
     struct gathering gathering = {.run = run, .history = history_new(&filter)};
     build(&parameters, &filter, run->plan.facts.major, &query);
     int rc = send_stream(run, query.statement, buf_text(&query.sql), query.values, query.count,
@@ -360,7 +372,8 @@ const struct job_kind kind_backup_history = {
     .parameters = fields,
     .parameter_count = JSON_COUNT(fields),
     .check = check,
-    .plan = plan,
+    .preflight = preflight,
+    .probes = probes,
     .gather = gather,
     .report = report,
 };

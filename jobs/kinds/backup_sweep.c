@@ -4,6 +4,7 @@
 #include "jobs/kinds/kinds.h"
 #include "jobs/kinds/sweep.h"
 #include "jobs/kinds/sweep_report.h"
+#include "jobs/member.h"
 #include "jobs/preflight.h"
 
 #include <string.h>
@@ -44,15 +45,20 @@ static int64_t rounds_of(const struct run *run)
     return run->definition.design.repetitions + run->definition.design.warmups;
 }
 
-static int plan_sweep(struct run *run, struct err *err)
+static void arms_of_sweep(struct run *run)
 {
     struct sweep sweep = parameters_of(run);
-    if (check_server(run, &sweep, err) < 0 || preflight_database(run, sweep.database, err) < 0)
-        return -1;
     sweep_add_arms(&sweep, &run->plan);
     plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
     if (sweep.confirm_on)
         run->plan.reserved = (size_t)(2 * rounds_of(run));
+}
+
+static int preflight_sweep(struct run *run, struct err *err)
+{
+    struct sweep sweep = parameters_of(run);
+    if (check_server(run, &sweep, err) < 0 || preflight_database(run, sweep.database, err) < 0)
+        return -1;
     return preflight_backups(run, sweep.targets, sweep.confirm_on, err);
 }
 
@@ -85,6 +91,23 @@ static int extend_sweep(struct run *run, const struct bundle *bundle,
     return 1;
 }
 
+/* The arm may also be the one that is run again at confirm_on. */
+static void templates_of_sweep(struct run *run, const struct arm *arm, cJSON *statements)
+{
+    struct sweep sweep = parameters_of(run);
+    struct backup_settings settings;
+    if (settings_of(&sweep, arm, &settings))
+        backup_templates(run, &settings, statements);
+    if (!sweep.confirm_on)
+        return;
+    cJSON *there = cJSON_Duplicate(arm->settings, true);
+    cJSON_ReplaceItemInObjectCaseSensitive(there, "target",
+                                           json_text(member_text(sweep.confirm_on, "name")));
+    if (backup_settings_read(there, NULL, sweep.confirm_on, &settings))
+        backup_templates(run, &settings, statements);
+    cJSON_Delete(there);
+}
+
 const struct job_kind kind_backup_sweep = {
     .name = "backup_sweep",
     .summary = "BUFFERCOUNT, MAXTRANSFERSIZE, BLOCKSIZE, stripes and compression: the sweet spot",
@@ -94,7 +117,9 @@ const struct job_kind kind_backup_sweep = {
     .parameters = sweep_fields,
     .parameter_count = SWEEP_FIELD_COUNT,
     .check = sweep_check,
-    .plan = plan_sweep,
+    .arms = arms_of_sweep,
+    .preflight = preflight_sweep,
+    .templates = templates_of_sweep,
     .trial = trial_of_sweep,
     .extend = extend_sweep,
     .report = sweep_report,

@@ -22,18 +22,34 @@ static int check_databases(struct run *run, const struct throughput *throughput,
     return 0;
 }
 
-static int plan_throughput(struct run *run, struct err *err)
+static void arms_of_throughput(struct run *run)
+{
+    struct throughput throughput;
+    throughput_read(run->definition.parameters, &throughput, NULL);
+    throughput_add_arms(&throughput, &run->plan);
+    plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
+    throughput_fini(&throughput);
+}
+
+static int preflight_throughput(struct run *run, struct err *err)
 {
     struct throughput throughput;
     throughput_read(run->definition.parameters, &throughput, NULL);
     int rc = check_databases(run, &throughput, err);
-    if (rc == 0) {
-        throughput_add_arms(&throughput, &run->plan);
-        plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
+    if (rc == 0)
         rc = preflight_backups(run, throughput.targets, NULL, err);
-    }
     throughput_fini(&throughput);
     return rc;
+}
+
+static void templates_of_throughput(struct run *run, const struct arm *arm, cJSON *statements)
+{
+    struct throughput throughput;
+    struct backup_settings settings;
+    throughput_read(run->definition.parameters, &throughput, NULL);
+    if (backup_settings_read(arm->settings, throughput.targets, NULL, &settings))
+        backup_templates(run, &settings, statements);
+    throughput_fini(&throughput);
 }
 
 static int prepare_throughput(struct run *run, struct err *err)
@@ -68,7 +84,9 @@ const struct job_kind kind_backup_throughput = {
     .parameters = throughput_fields,
     .parameter_count = THROUGHPUT_FIELD_COUNT,
     .check = throughput_check,
-    .plan = plan_throughput,
+    .arms = arms_of_throughput,
+    .preflight = preflight_throughput,
+    .templates = templates_of_throughput,
     .prepare = prepare_throughput,
     .trial = trial_of_throughput,
     .report = throughput_report,

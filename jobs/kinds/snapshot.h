@@ -55,6 +55,10 @@ bool snapshot_source_parts(const char *source, char **out_schema, char **out_tab
 MUST_CHECK int snapshot_workload(const struct snapshot_parameters *parameters, const char *job,
                                  const char *seq, struct buf *out, struct err *err);
 
+/* job_kind.templates and .probes */
+void snapshot_templates(struct run *run, const struct arm *arm, cJSON *statements);
+void snapshot_probes(struct run *run, cJSON *probes);
+
 /* --- what this server is and allows -------------------------------------------------------- */
 
 /* What one run of the workload is expected to write. */

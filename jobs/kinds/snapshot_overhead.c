@@ -17,13 +17,18 @@ static struct snapshot_parameters parameters_of(const struct run *run)
     return parameters;
 }
 
-static int plan_snapshots(struct run *run, struct err *err)
+static void arms_of_snapshots(struct run *run)
+{
+    struct snapshot_parameters parameters = parameters_of(run);
+    snapshot_add_arms(&parameters, &run->plan);
+    plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
+}
+
+static int preflight_snapshots(struct run *run, struct err *err)
 {
     struct snapshot_parameters parameters = parameters_of(run);
     if (snapshot_preflight(run, &parameters, err) < 0)
         return -1;
-    snapshot_add_arms(&parameters, &run->plan);
-    plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
     return snapshot_check_plan(run, &parameters, err);
 }
 
@@ -49,7 +54,10 @@ const struct job_kind kind_snapshot_overhead = {
     .parameters = snapshot_fields,
     .parameter_count = SNAPSHOT_FIELD_COUNT,
     .check = snapshot_check,
-    .plan = plan_snapshots,
+    .arms = arms_of_snapshots,
+    .preflight = preflight_snapshots,
+    .templates = snapshot_templates,
+    .probes = snapshot_probes,
     .prepare = prepare_snapshots,
     .trial = snapshot_trial,
     .report = snapshot_report,

@@ -119,7 +119,14 @@ static int check_room(struct run *run, const struct flag_parameters *parameters,
     return rc;
 }
 
-static int plan_flags(struct run *run, struct err *err)
+static void arms_of_flags(struct run *run)
+{
+    struct flag_parameters parameters = parameters_of(run);
+    flag_add_arms(&parameters, &run->plan);
+    plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
+}
+
+static int preflight_flags(struct run *run, struct err *err)
 {
     struct flag_parameters parameters = parameters_of(run);
     const cJSON *database;
@@ -129,9 +136,26 @@ static int plan_flags(struct run *run, struct err *err)
         if (preflight_database(run, database->valuestring, err) < 0)
             return -1;
     }
-    flag_add_arms(&parameters, &run->plan);
-    plan_add_steps(&run->plan, &run->definition.design, 0, (int)run->plan.arm_count);
     return check_room(run, &parameters, err);
+}
+
+/* The flag goes on and off within the job, and back to what it was at its end. */
+static void templates_of_flags(struct run *run, const struct arm *arm, cJSON *statements)
+{
+    struct flag_parameters parameters = parameters_of(run);
+    struct backup_settings settings;
+    flags_templates(flag_of_arm(arm), statements);
+    if (backup_settings_read(arm->settings, NULL, parameters.target, &settings))
+        backup_templates(run, &settings, statements);
+}
+
+static void probes_of_flags(struct run *run, cJSON *probes)
+{
+    struct flag_parameters parameters = parameters_of(run);
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, parameters.flags) {
+        flags_probe((int)flag->valuedouble, probes);
+    }
 }
 
 /* --- trials --------------------------------------------------------------------------------- */
@@ -199,7 +223,10 @@ const struct job_kind kind_trace_flag = {
     .parameters = flag_fields,
     .parameter_count = FLAG_FIELD_COUNT,
     .check = flag_check,
-    .plan = plan_flags,
+    .arms = arms_of_flags,
+    .preflight = preflight_flags,
+    .templates = templates_of_flags,
+    .probes = probes_of_flags,
     .prepare = prepare_flags,
     .trial = trial_of_flag,
     .report = flag_report,

@@ -31,7 +31,7 @@ static const struct {
     [STATEMENT_TRANSACTIONS] = {READS, BY_ALL, 0, 0, "SET IMPLICIT_TRANSACTIONS OFF"},
 
     [STATEMENT_VERSION] = {READS, BY_ALL, 0, 0, "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), CONVERT(int, SERVERPROPERTY('EngineEdition')), CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), CONVERT(bigint, SERVERPROPERTY('EditionID')), CONVERT(nvarchar(128), SERVERPROPERTY('MachineName')), CONVERT(nvarchar(4000), @@VERSION)"},
-    [STATEMENT_HARDWARE]     = {READS, BY_ALL, 11, 0, "SELECT cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info"},
+    [STATEMENT_HARDWARE]     = {READS, BY_ALL, 0, 0, "SELECT cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info"},
     [STATEMENT_HARDWARE_OLD] = {READS, BY_ALL, 0, 0, "SELECT cpu_count, physical_memory_in_bytes / 1048576 FROM sys.dm_os_sys_info"},
     [STATEMENT_CPU_COUNT]    = {READS, BY_ALL, 0, 0, "SELECT cpu_count, -1 FROM sys.dm_os_sys_info"},
     [STATEMENT_PLATFORM]     = {READS, BY_ALL, 14, 0, "SELECT host_platform FROM sys.dm_os_host_info"}, /* before 2017: Windows */
@@ -99,6 +99,7 @@ static const struct {
     [STATEMENT_CUSTOM_ROLES]      = {READS, BY_SNAPSHOT, 0, 0, "SELECT IS_SRVROLEMEMBER('sysadmin'), IS_MEMBER('db_owner'), IS_MEMBER('db_backupoperator')"},
     [STATEMENT_CUSTOM]            = {CHANGES, BY_SNAPSHOT, 0, 0, "{custom}"}, /* where the instance allows it, in a session of its own login */
 
+    [STATEMENT_LAST_SPEEDS] = {READS, BY_PLAN, 0, 0, "SELECT TOP (9) backup_size, DATEDIFF(second, backup_start_date, backup_finish_date) FROM msdb.dbo.backupset WHERE database_name = ? AND type = 'D' AND is_snapshot = 0 ORDER BY backup_set_id DESC"},
     [STATEMENT_ZONE]        = {READS, BY_HISTORY, 0, 0, "SELECT DATEDIFF(minute, GETUTCDATE(), GETDATE())"},
     [STATEMENT_HISTORY]     = {READS, BY_HISTORY, 10, 0, HISTORY_COLUMNS_BEFORE "s.compressed_backup_size" HISTORY_COLUMNS_AFTER},
     [STATEMENT_HISTORY_OLD] = {READS, BY_HISTORY, 0, 10, HISTORY_COLUMNS_BEFORE "CONVERT(numeric(20, 0), NULL)" HISTORY_COLUMNS_AFTER},

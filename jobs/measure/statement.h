@@ -38,16 +38,18 @@ enum statement {
     STATEMENT_DROP_SNAPSHOT, STATEMENT_DROP_TABLE,
     STATEMENT_CUSTOM_DATABASE, STATEMENT_CUSTOM_ROLES, STATEMENT_CUSTOM,
     /* history */
-    STATEMENT_ZONE, STATEMENT_HISTORY, STATEMENT_HISTORY_OLD,
+    STATEMENT_LAST_SPEEDS, STATEMENT_ZONE, STATEMENT_HISTORY, STATEMENT_HISTORY_OLD,
     STATEMENT_COUNT
 };
 
-/* Who sends a statement: one bit a kind of job, and the check of an instance. */
+/* Who sends a statement: one bit a kind of job, and the check of an instance; and plans, beside what
+ * their kind sends before its first trial. */
 enum statement_user {
     BY_SWEEP = 1, BY_THROUGHPUT = 2, BY_FLAG = 4, BY_SNAPSHOT = 8, BY_HISTORY = 16, BY_CHECK = 32,
+    BY_PLAN = 64,
     BY_BACKUPS = BY_SWEEP | BY_THROUGHPUT | BY_FLAG,
     BY_TRIALS = BY_BACKUPS | BY_SNAPSHOT,
-    BY_ALL = BY_TRIALS | BY_HISTORY | BY_CHECK
+    BY_ALL = BY_TRIALS | BY_HISTORY | BY_CHECK | BY_PLAN
 };
 /* clang-format on */
 

@@ -1,0 +1,150 @@
+/* POST /v1/plans: what it says, and what it refuses. */
+#include "tests/snapshot_kit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SWEEP                                                                                      \
+    "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales',"                  \
+    "'buffercount':[50,100],'targets':[{'name':'disk','paths':['/tmp']}]},"                        \
+    "'design':{'repetitions':3,'warmups':1}}"
+
+static cJSON *plan(struct harness *house, const char *body, int status)
+{
+    char *json = harness_json(body);
+    cJSON *answer = harness_call(house, "POST", "/v1/plans", json, status);
+    free(json);
+    return answer;
+}
+
+static bool holds(const cJSON *array, const char *words)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, array) {
+        if (strstr(item->valuestring, words))
+            return true;
+    }
+    return false;
+}
+
+static void tells_what_a_job_would_do(void **state)
+{
+    (void)state;
+    struct harness *house = house_of("{'time_scale':0}", LINUX_ALLOW);
+    run_sql(house, "BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY");
+    cJSON *answer = plan(house, SWEEP, 200);
+    assert_int_equal(cJSON_GetArraySize(at(answer, "arms")), 3);
+    assert_string_equal(text_at(answer, "arms/1/label"), "BUFFERCOUNT=50");
+    assert_int_equal(number_at(answer, "arms/1/settings/buffercount"), 50);
+    assert_int_equal(number_at(answer, "arms/1/buffer_memory_mib"), 50);
+    assert_true(cJSON_IsNull(at(answer, "arms/0/buffer_memory_mib")));
+    assert_string_equal(
+        text_at(answer, "arms/1/statements/0"),
+        "BACKUP DATABASE [Sales] TO DISK = N'/tmp/sweetspot_{job}_{seq}_1.bak' WITH COPY_ONLY, "
+        "BUFFERCOUNT = 50, NO_COMPRESSION, NAME = N'sweetspot:{job}:{seq}', STATS = 5");
+    assert_int_equal(number_at(answer, "trials"), 12);
+    double read = number_at(answer, "estimate/read_mib");
+    assert_true(read > 0);
+    assert_true(number_at(answer, "estimate/written_mib") == read);
+    assert_true(holds(at(answer, "probes"), "sys.dm_exec_session_wait_stats"));
+    assert_true(holds(at(answer, "probes"), "WHERE name = @P1"));
+    assert_true(holds(at(answer, "permissions"), "db_backupoperator"));
+    assert_int_equal(cJSON_GetArraySize(at(answer, "refusals")), 0);
+    cJSON_Delete(answer);
+    harness_stop(house);
+}
+
+static void tells_how_long_by_the_last_full_backups(void **state)
+{
+    (void)state;
+    struct harness *house =
+        house_of("{'time_scale':0,'databases':[{'name':'Sales','files':[{'name':'d','mib':1024},"
+                 "{'name':'l','type':'LOG','mib':8}]},{'name':'AdventureWorks'}]}",
+                 LINUX_ALLOW);
+    cJSON *answer = plan(house, SWEEP, 200);
+    assert_true(cJSON_IsNull(at(answer, "estimate/minutes"))); /* msdb knows of none */
+    cJSON_Delete(answer);
+    run_sql(house, "BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY");
+    answer = plan(house, SWEEP, 200);
+    const cJSON *minutes = at(answer, "estimate/minutes");
+    assert_true(cJSON_IsNumber(minutes) || cJSON_IsNull(minutes)); /* null: within one second */
+    cJSON_Delete(answer);
+    harness_stop(house);
+}
+
+static void an_instance_that_is_not_reached_stands_in_the_refusals(void **state)
+{
+    (void)state;
+    struct harness *house = house_of("{'time_scale':0}", LINUX_ALLOW);
+    cJSON_Delete(harness_call(house, "PUT", "/v1/instances/sql01",
+                              "{\"host\":\"127.0.0.1\",\"port\":1,\"login\":\"sa\",\"password\":"
+                              "{\"env\":\"SWEETSPOT_SECRET_SIM\"},\"environment\":\"test\","
+                              "\"allow\":{\"paths\":[\"/tmp\"]}}",
+                              200));
+    cJSON *answer = plan(house, SWEEP, 200);
+    assert_int_equal(cJSON_GetArraySize(at(answer, "refusals")), 1);
+    assert_int_equal(cJSON_GetArraySize(at(answer, "arms")), 3);
+    assert_true(holds(at(answer, "arms/0/statements"), "xp_delete_files"));
+    assert_true(holds(at(answer, "arms/0/statements"), "xp_delete_file 0"));
+    assert_true(cJSON_IsNull(at(answer, "estimate/read_mib")));
+    cJSON_Delete(answer);
+    harness_stop(house);
+}
+
+static void what_a_submit_refuses_is_refused_alike(void **state)
+{
+    (void)state;
+    struct harness *house = house_of("{'time_scale':0}", LINUX_ALLOW);
+    cJSON *problem =
+        plan(house, "{'kind':'backup_sweep','instance':'nobody','parameters':{}}", 400);
+    assert_int_equal(cJSON_GetArraySize(at(problem, "errors")) > 0, 1);
+    cJSON_Delete(problem);
+    cJSON_Delete(harness_call(house, "PUT", "/v1/instances/sql01",
+                              "{\"host\":\"127.0.0.1\",\"port\":1,\"login\":\"sa\",\"password\":"
+                              "{\"env\":\"SWEETSPOT_SECRET_SIM\"},"
+                              "\"allow\":{\"paths\":[\"/tmp\"]}}",
+                              200));
+    cJSON *answer = plan(house, SWEEP, 200);
+    assert_true(holds(at(answer, "refusals"), "confirm_production"));
+    cJSON_Delete(answer);
+    harness_stop(house);
+}
+
+static void what_the_server_refuses_names_number_and_grant(void **state)
+{
+    (void)state;
+    struct harness *house = house_of(
+        "{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1','sysadmin':false,"
+        "'permissions':['VIEW ANY DEFINITION']}]}",
+        "'allow':{'paths':['/tmp'],'trace_flags':[3042]},'limits':{'min_free_disk_mib':1}");
+    cJSON *answer = plan(house,
+                         "{'kind':'trace_flag','instance':'sql01','parameters':{'databases':["
+                         "'Sales'],'target':{'name':'d','paths':['/tmp']}}}",
+                         200);
+    assert_true(holds(at(answer, "refusals"), "(2571)"));
+    assert_true(holds(at(answer, "refusals"), "the login lacks sysadmin"));
+    assert_true(holds(at(answer, "warnings"), "VIEW SERVER"));
+    cJSON_Delete(answer);
+    answer = plan(
+        house, "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'None','buffercount':[50]}}", 200);
+    assert_true(holds(at(answer, "refusals"), "(911)"));
+    cJSON_Delete(answer);
+    harness_stop(house);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_what_a_job_would_do),
+        cmocka_unit_test(tells_how_long_by_the_last_full_backups),
+        cmocka_unit_test(an_instance_that_is_not_reached_stands_in_the_refusals),
+        cmocka_unit_test(what_a_submit_refuses_is_refused_alike),
+        cmocka_unit_test(what_the_server_refuses_names_number_and_grant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
