@@ -198,7 +198,7 @@ void job_post(struct req *req)
         return;
     if (jobs_check(req->parts->jobs, req->json, submission, &faults, &err) < 0)
         problem_unfit(req, &faults, &err);
-    else
+    else if (problem_may_submit(req, submission->admin_only))
         req_write(req, jobs_insert_work, submission, post_stored);
     json_faults_fini(&faults);
 }

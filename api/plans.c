@@ -82,9 +82,10 @@ void plan_post(struct req *req)
     struct planning *planning = req_alloc(req, sizeof *planning);
     req->then_arg = planning;
     req_defer(req, cleanup, planning);
-    if (check(req, planning, &faults, &err) == 0)
+    int rc = check(req, planning, &faults, &err);
+    if (rc == 0 && problem_may_submit(req, planning->submission.admin_only))
         asking_hold(req, begin, answered);
-    else
+    else if (rc < 0)
         problem_unfit(req, &faults, &err);
     json_faults_fini(&faults);
 }

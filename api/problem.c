@@ -188,3 +188,11 @@ void problem_unfit(struct req *req, const struct json_faults *faults, const stru
     else
         problem_err(req, err);
 }
+
+bool problem_may_submit(struct req *req, const char *admin_only)
+{
+    if (!admin_only || req->scope >= SCOPE_ADMIN)
+        return true;
+    problem_answer(req, PROBLEM_SCOPE, "%s needs the scope admin", admin_only);
+    return false;
+}

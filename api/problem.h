@@ -42,6 +42,8 @@ void problem_answer(struct req *req, enum problem kind, const char *format, ...)
 /* The same for an error of a lower layer. What only we can mend (ERR_SYSTEM and the like) is
  * logged, and the answer names the request id instead of the message. */
 void problem_err(struct req *req, const struct err *err);
+/* Answers 403 and returns false when the job holds what only an admin may submit. */
+bool problem_may_submit(struct req *req, const char *admin_only);
 /* What jobs_check said about a body: its faults, else the error. */
 void problem_unfit(struct req *req, const struct json_faults *faults, const struct err *err);
 

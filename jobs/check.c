@@ -1,4 +1,4 @@
-#include "jobs/check.h"
+#include "jobs/check_parts.h"
 #include "jobs/kind.h"
 #include "jobs/member.h"
 #include "jobs/send.h"
@@ -67,15 +67,7 @@ static const struct {
 
 /* --- asking -------------------------------------------------------------------------------- */
 
-/* One check under way. */
-struct check {
-    struct mssql *session;
-    const struct check_control *control;
-    const struct server_facts *facts;
-};
-
-/* The answer's rows; NULL when it cannot be had or nobody waits any more. */
-static struct mssql_rows *ask(const struct check *check, enum statement statement)
+struct mssql_rows *check_ask(const struct check *check, enum statement statement)
 {
     struct mssql_rows *rows = NULL;
     struct err ignored; /* not permitted, or absent on this version: not met, or unknown */
@@ -101,7 +93,7 @@ static const char *grant_for(const struct check *check, enum need need)
     size_t row = row_of(need, check->facts->major);
     if (row == JSON_COUNT(needs))
         return NULL;
-    struct mssql_rows *rows = ask(check, needs[row].query);
+    struct mssql_rows *rows = check_ask(check, needs[row].query);
     bool met = rows && mssql_int(rows, 0, 0, 0) == 1;
     mssql_rows_free(rows);
     return met ? NULL : needs[row].grant;
@@ -179,7 +171,7 @@ static double clock_offset(const struct check *check)
     int64_t before_ms = clock_wall_ms();
     int64_t server_ms;
     double offset = NAN;
-    struct mssql_rows *rows = ask(check, STATEMENT_UTC);
+    struct mssql_rows *rows = check_ask(check, STATEMENT_UTC);
     int64_t after_ms = clock_wall_ms();
     const char *text = rows ? mssql_text(rows, 0, 0) : NULL;
     char *utc = mem_format("%sZ", text ? text : "");
@@ -221,6 +213,7 @@ static cJSON *reachable(const struct check *check, bool authenticated)
     cJSON_AddItemToObject(tree, "memory_mib", member_number_or_null(facts->memory_mib));
     cJSON_AddBoolToObject(tree, "simulated", facts->simulated);
     cJSON_AddItemToObject(tree, "clock_offset_s", json_rounded(clock_offset(check), 6));
+    check_add_server(check, tree);
     cJSON_AddItemToObject(tree, "kinds", kinds_to_json(check));
     return tree;
 }

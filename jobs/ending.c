@@ -79,7 +79,7 @@ static void merge_chain(cJSON *whole, const cJSON *part)
 
 static void add_chain(struct run *run, cJSON *report)
 {
-    if (run->gathered)
+    if (run->definition.kind->gather)
         return; /* nothing was backed up: there is nothing to say */
     bool can_ask = run_session(run) && !mssql_is_dead(run_session(run));
     cJSON *chain = cJSON_CreateObject();
@@ -127,8 +127,8 @@ static cJSON *make_report(struct run *run, struct outcome *outcome)
 /* True when there is something to report on. */
 static bool has_data(const struct run *run)
 {
-    if (run->gathered)
-        return true;
+    if (run->definition.kind->gather)
+        return run->gathered != NULL;
     for (size_t i = 0; i < run->trial_count; i++)
         if (trial_counts(&run->trials[i]))
             return true;

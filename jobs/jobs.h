@@ -44,9 +44,10 @@ void jobs_wake(struct jobs *jobs);
 /* One submit between its check and its commit. */
 struct submission {
     struct job_row row;
-    char *key;         /* Idempotency-Key, or NULL */
-    char *fingerprint; /* of the body, when there is a key */
-    bool replayed;     /* out: the key was known, row is the job of the first call */
+    char *key;              /* Idempotency-Key, or NULL */
+    char *fingerprint;      /* of the body, when there is a key */
+    const char *admin_only; /* out: the member that only an admin may use, or NULL */
+    bool replayed;          /* out: the key was known, row is the job of the first call */
 };
 void submission_fini(struct submission *submission);
 

@@ -30,6 +30,9 @@ struct job_kind {
     void (*check)(const struct definition *definition, const struct instance *instance,
                   struct json_faults *faults);
 
+    /* True when it runs T-SQL of the job's own, which only an admin may submit. May be NULL. */
+    bool (*runs_custom_sql)(const struct definition *definition);
+
     /* Arms, steps and reserved trials into run->plan, which is empty before; by the definition
      * alone. NULL for a kind without trials. */
     void (*arms)(struct run *run);

@@ -36,7 +36,7 @@ struct plan_database *plan_add_database(struct plan *plan, const char *name)
     plan->databases = mem_grow(plan->databases, &plan->database_capacity, plan->database_count + 1,
                                sizeof *plan->databases);
     struct plan_database *database = &plan->databases[plan->database_count++];
-    *database = (struct plan_database){.name = mem_copy(name), .bytes = -1};
+    *database = (struct plan_database){.name = mem_copy(name), .bytes = -1, .data_bytes = -1};
     return database;
 }
 
@@ -96,6 +96,7 @@ cJSON *plan_to_json(const struct plan *plan)
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "name", database->name);
         cJSON_AddItemToObject(item, "bytes", member_number_or_null(database->bytes));
+        cJSON_AddItemToObject(item, "data_bytes", member_number_or_null(database->data_bytes));
         cJSON_AddItemToObject(item, "chain", member_copy_or(database->chain, cJSON_CreateNull()));
         cJSON_AddItemToArray(databases, item);
     }
@@ -150,6 +151,7 @@ static void read_databases(const cJSON *tree, struct plan *out)
         struct plan_database *database = plan_add_database(out, name);
         const cJSON *chain = json_member(item, "chain");
         database->bytes = member_int(item, "bytes", -1);
+        database->data_bytes = member_int(item, "data_bytes", -1);
         database->chain = cJSON_IsObject(chain) ? cJSON_Duplicate(chain, true) : NULL;
     }
 }

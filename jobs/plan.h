@@ -8,8 +8,9 @@
 /* What was found out about a database before the first trial. */
 struct plan_database {
     char *name;
-    int64_t bytes; /* an upper bound of what one full backup reads; -1 unknown */
-    cJSON *chain;  /* LSNs (probe_chain), owned; NULL unknown */
+    int64_t bytes;      /* an upper bound of what one full backup reads; -1 unknown */
+    int64_t data_bytes; /* of the data files: what a snapshot may grow to; -1 unknown */
+    cJSON *chain;       /* LSNs (probe_chain), owned; NULL unknown */
 };
 
 struct plan {

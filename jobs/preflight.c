@@ -1,7 +1,6 @@
 #include "jobs/preflight.h"
 #include "jobs/files.h"
 #include "jobs/journal.h"
-#include "jobs/send.h"
 #include "server/mem.h"
 
 #include <inttypes.h>
@@ -9,67 +8,6 @@
 #include <string.h>
 
 #define MIB ((int64_t)1 << 20)
-#define ENGINE_AZURE_DATABASE 5 /* SERVERPROPERTY('EngineEdition'): no BACKUP there */
-
-/* sys.databases.state, with the message BACKUP would give (domain.md 2.2). */
-static const struct {
-    int state;
-    int number;
-    const char *what;
-} states[] = {
-    {1, 927, "is being restored"},     {2, 922, "is recovering"},
-    {3, 921, "waits for recovery"},    {4, 926, "is suspect"},
-    {5, 3033, "is in emergency mode"}, {6, 942, "is offline"},
-};
-
-static int check_state(const char *database, const struct mssql_rows *rows, struct err *err)
-{
-    if (mssql_row_count(rows) == 0)
-        return err_set(err, ERR_REFUSED, 911,
-                       "database %s is not there, or the login may not see it", database);
-    int64_t state = mssql_int(rows, 0, 0, 0);
-    for (size_t i = 0; i < JSON_COUNT(states); i++)
-        if (states[i].state == state)
-            return err_set(err, ERR_REFUSED, states[i].number,
-                           "database %s %s and cannot be backed up now", database, states[i].what);
-    if (mssql_text(rows, 0, 1))
-        return err_set(err, ERR_REFUSED, 3002,
-                       "database %s is a snapshot, and snapshots cannot be backed up", database);
-    return 0;
-}
-
-/* Upper bound of what one full backup reads: its data files' sizes; -1 unknown. */
-static int64_t size_of(struct run *run, const char *database)
-{
-    struct mssql_value value = {.text = database};
-    struct mssql_rows *rows = NULL;
-    struct err ignored; /* not permitted: the size stays unknown */
-    int64_t bytes = -1;
-    if (send_ask(run_session(run), STATEMENT_DATABASE_SIZE, &value, 1, &rows, &ignored) == 0)
-        bytes = mssql_int(rows, 0, 0, -1);
-    mssql_rows_free(rows);
-    return bytes;
-}
-
-int preflight_database(struct run *run, const char *database, struct err *err)
-{
-    struct mssql_value value = {.text = database};
-    struct mssql_rows *rows = NULL;
-    if (run->plan.facts.engine_edition == ENGINE_AZURE_DATABASE)
-        return err_set(err, ERR_REFUSED, 0,
-                       "Azure SQL Database (EngineEdition 5) has no BACKUP statement");
-    if (send_ask(run_session(run), STATEMENT_DATABASE, &value, 1, &rows, err) < 0)
-        return err_wrap(err, "look for the database");
-    int rc = check_state(database, rows, err);
-    mssql_rows_free(rows);
-    if (rc < 0)
-        return -1;
-    struct plan_database *known = plan_add_database(&run->plan, database);
-    known->bytes = size_of(run, database);
-    cJSON_Delete(known->chain);
-    known->chain = probe_chain(run_session(run), database);
-    return 0;
-}
 
 /* Bytes that `trials` backups put into one folder: stripes are spread evenly. */
 static int64_t needed_in(const struct backup_settings *settings, int64_t bytes, size_t folder,

@@ -10,6 +10,9 @@ MUST_CHECK int preflight_database(struct run *run, const char *database, struct 
 /* Upper bound of what one full backup of the database reads; -1 unknown. */
 int64_t preflight_bytes(const struct run *run, const char *database);
 
+/* What a snapshot of it may grow to: the size of its data files; -1 unknown. */
+int64_t preflight_data_bytes(const struct run *run, const char *database);
+
 /* Room for `trials` backups at once on every volume of the settings' folders, with
  * limits.min_free_disk_mib left over. NUL needs none. ERR_REFUSED names volume and sizes. */
 MUST_CHECK int preflight_space(struct run *run, const struct backup_settings *settings,

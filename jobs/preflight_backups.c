@@ -20,6 +20,12 @@ int64_t preflight_bytes(const struct run *run, const char *database)
     return known ? known->bytes : -1;
 }
 
+int64_t preflight_data_bytes(const struct run *run, const char *database)
+{
+    const struct plan_database *known = plan_database(&run->plan, database);
+    return known ? known->data_bytes : -1;
+}
+
 static void add_trials(const struct run *run, const struct backup_settings *settings,
                        int64_t trials, struct load *load)
 {

@@ -35,7 +35,7 @@ struct run {
     struct instance instance;
     struct limits limits; /* the tighter of job and instance */
     struct plan plan;
-    cJSON *gathered;      /* what a kind without trials found, or NULL; owned */
+    cJSON *gathered;      /* what a kind found beside its trials, or NULL; owned */
     struct trial *trials; /* all stored ones, oldest first */
     size_t trial_count;
     size_t trial_capacity;

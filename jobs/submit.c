@@ -90,6 +90,16 @@ static int check_production(const struct definition *definition, const struct in
     return 0;
 }
 
+/* api.md §3: the member of the definition that needs the scope admin; NULL: none does. */
+static const char *admin_only(const struct definition *definition)
+{
+    const struct job_kind *kind = definition->kind;
+    if (definition->ignore_windows)
+        return "ignore_windows";
+    return kind->runs_custom_sql && kind->runs_custom_sql(definition) ? "parameters.workload.sql"
+                                                                      : NULL;
+}
+
 static void fill_row(const struct definition *definition, struct job_row *row)
 {
     char id[IDS_TEXT_SIZE];
@@ -127,8 +137,10 @@ int jobs_check(struct jobs *jobs, const cJSON *body, struct submission *out,
     if (rc == 0 && faults->count > 0)
         rc = err_set(err, ERR_INPUT, 0, "the job has %zu fault%s", faults->count,
                      faults->count == 1 ? "" : "s");
-    if (rc == 0)
+    if (rc == 0) {
         fill_row(&definition, &out->row);
+        out->admin_only = admin_only(&definition);
+    }
     if (rc == 0)
         rc = check_production(&definition, &look.instance, err);
     if (look.found)

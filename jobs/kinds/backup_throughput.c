@@ -4,7 +4,9 @@
 #include "jobs/kinds/kinds.h"
 #include "jobs/kinds/throughput.h"
 #include "jobs/kinds/throughput_report.h"
+#include "jobs/member.h"
 #include "jobs/preflight.h"
+#include "jobs/send.h"
 
 /* The waits a verdict needs, 0 included (domain.md 4.2). */
 static const char *const waits_shown[] = {"BACKUPIO", "BACKUPBUFFER", "ASYNC_IO_COMPLETION", NULL};
@@ -52,9 +54,36 @@ static void templates_of_throughput(struct run *run, const struct arm *arm, cJSO
     throughput_fini(&throughput);
 }
 
+/* How often the data files grew, as far as the default trace tells; null where it does not (it is
+ * off, or the login lacks ALTER TRACE). */
+static cJSON *growth_of(struct run *run, const char *database)
+{
+    struct mssql_value value = {.text = database};
+    struct mssql_rows *rows = NULL;
+    struct err ignored; /* not known */
+    cJSON *item = cJSON_CreateObject();
+    bool told = send_ask(run_session(run), STATEMENT_GROWTH, &value, 1, &rows, &ignored) == 0;
+    cJSON_AddStringToObject(item, "database", database);
+    cJSON_AddItemToObject(item, "events",
+                          member_number_or_null(told ? mssql_int(rows, 0, 0, -1) : -1));
+    cJSON_AddItemToObject(item, "since", json_text(told ? mssql_text(rows, 0, 1) : NULL));
+    mssql_rows_free(rows);
+    return item;
+}
+
 static int prepare_throughput(struct run *run, struct err *err)
 {
     (void)err; /* nothing here can fail */
+    struct throughput throughput;
+    throughput_read(run->definition.parameters, &throughput, NULL);
+    cJSON_Delete(run->gathered);
+    run->gathered = cJSON_CreateObject();
+    cJSON *growth = cJSON_AddArrayToObject(run->gathered, "growth");
+    const cJSON *database;
+    cJSON_ArrayForEach(database, throughput.databases) {
+        cJSON_AddItemToArray(growth, growth_of(run, database->valuestring));
+    }
+    throughput_fini(&throughput);
     run->probe.always = waits_shown;
     return 0;
 }

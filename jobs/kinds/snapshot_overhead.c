@@ -17,6 +17,13 @@ static struct snapshot_parameters parameters_of(const struct run *run)
     return parameters;
 }
 
+static bool runs_custom_sql(const struct definition *definition)
+{
+    struct snapshot_parameters parameters;
+    snapshot_read(definition->parameters, &parameters, NULL);
+    return parameters.sql || parameters.setup || parameters.teardown;
+}
+
 static void arms_of_snapshots(struct run *run)
 {
     struct snapshot_parameters parameters = parameters_of(run);
@@ -54,6 +61,7 @@ const struct job_kind kind_snapshot_overhead = {
     .parameters = snapshot_fields,
     .parameter_count = SNAPSHOT_FIELD_COUNT,
     .check = snapshot_check,
+    .runs_custom_sql = runs_custom_sql,
     .arms = arms_of_snapshots,
     .preflight = preflight_snapshots,
     .templates = snapshot_templates,

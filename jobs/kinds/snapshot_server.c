@@ -72,8 +72,6 @@ static int judge_database(const char *database, const struct mssql_rows *rows, s
     if (mssql_int(rows, 0, 2, 0) <= SYSTEM_DATABASES)
         return err_set(err, ERR_REFUSED, 0,
                        "%s is a system database; no snapshots are made of those", database);
-    if (mssql_text(rows, 0, 1))
-        return err_set(err, ERR_REFUSED, 0, "%s is a snapshot itself", database);
     if (mssql_int(rows, 0, 3, 0) != 0)
         return err_set(err, ERR_REFUSED, 3906, "%s is read-only; the workload writes", database);
     return 0;
@@ -163,7 +161,7 @@ static struct snapshot_estimate estimate(struct run *run,
                                          const struct snapshot_parameters *parameters)
 {
     struct snapshot_estimate out = {.source_rows = -1};
-    int64_t size = preflight_bytes(run, parameters->database);
+    int64_t size = preflight_data_bytes(run, parameters->database);
     out.full_recovery = is_fully_logged(run, parameters->database);
     if (parameters->select_into)
         estimate_rows(run, parameters, &out);
@@ -221,7 +219,7 @@ int snapshot_preflight(struct run *run, const struct snapshot_parameters *parame
 int snapshot_check_space(struct run *run, const struct snapshot_parameters *parameters,
                          const char *path, int count, struct err *err)
 {
-    int64_t size = preflight_bytes(run, parameters->database);
+    int64_t size = preflight_data_bytes(run, parameters->database);
     int64_t free_bytes = files_free_bytes(run, path, NULL);
     if (free_bytes < 0 && run->definition.assume_free_mib >= 0)
         free_bytes = run->definition.assume_free_mib * MIB;
@@ -257,7 +255,7 @@ static int check_budget(struct run *run, const struct snapshot_parameters *param
                         struct err *err)
 {
     struct snapshot_estimate estimated = estimate(run, parameters);
-    int64_t size = preflight_bytes(run, parameters->database);
+    int64_t size = preflight_data_bytes(run, parameters->database);
     int64_t copied = size > 0 && size < estimated.data_bytes ? size : estimated.data_bytes;
     double read = 0;
     double written = 0;

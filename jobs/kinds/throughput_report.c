@@ -131,11 +131,26 @@ static const cJSON *target_of(const struct view *view, int arm)
     return NULL;
 }
 
-static struct bottleneck_layout layout_of(const cJSON *target, const struct throughput_reads *reads)
+/* What throughput_growth gathered of a database; NULL when it is not there. */
+static const cJSON *growth_of(const struct bundle *bundle, const char *database)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, json_member(bundle->gathered, "growth")) {
+        const char *own = member_text(item, "database");
+        if (own && strcmp(own, database) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+static struct bottleneck_layout layout_of(const cJSON *target, const cJSON *growth,
+                                          const struct throughput_reads *reads)
 {
     struct bottleneck_layout layout = {.log_beside_data = reads->log_beside_data,
                                        .data_volumes = cJSON_GetArraySize(reads->drives),
-                                       .slowest_drive = reads->slowest_drive};
+                                       .slowest_drive = reads->slowest_drive,
+                                       .growths = member_int(growth, "events", 0),
+                                       .growths_since = member_text(growth, "since")};
     const cJSON *path;
     cJSON_ArrayForEach(path, json_member(target, "paths")) {
         layout.beside_data |= throughput_is_beside_data(reads, path->valuestring);
@@ -163,7 +178,7 @@ static struct bottleneck_profile profile_of(const struct view *view, int arm,
         .compressed = is_compressed(view, arm),
         .ratio = median_of(view, arm, ratio_of, NULL),
         .server_major = bundle->facts->major,
-        .layout = layout_of(target, reads),
+        .layout = layout_of(target, growth_of(bundle, database_of(view, arm)), reads),
     };
 }
 

@@ -17,9 +17,10 @@
 #define THREADS_MORE 1.50 /* more than its threads can use: others work too */
 #define THREADS_FREE 0.60
 #define MACHINE_FULL 0.90
-#define POOR_RATIO 1.1 /* domain.md 8, report 10 */
-#define MAJOR_2016 13  /* TDE can be compressed at all, given large transfers … */
-#define MAJOR_2019 15  /* … which CU5 of this version chooses by itself */
+#define POOR_RATIO 1.1   /* domain.md 8, report 10 */
+#define MANY_GROWTHS 100 /* as many pieces on the volume, at most: worth a look, no proof */
+#define MAJOR_2016 13    /* TDE can be compressed at all, given large transfers … */
+#define MAJOR_2019 15    /* … which CU5 of this version chooses by itself */
 
 static const char *const names[] = {
     [BOTTLENECK_READ] = "read",         [BOTTLENECK_WRITE] = "write",   [BOTTLENECK_CPU] = "cpu",
@@ -180,6 +181,7 @@ static unsigned layout_signs(const struct bottleneck_profile *profile)
         {profile->compressed && profile->ratio < POOR_RATIO, SIGN_POOR_RATIO},
         {major >= MAJOR_2016 && major <= MAJOR_2019, SIGN_TDE_RULE},
         {profile->discards, SIGN_DISCARDS},
+        {layout->growths >= MANY_GROWTHS, SIGN_GROWN},
     };
     unsigned signs = 0;
     for (size_t i = 0; i < JSON_COUNT(rows); i++)

@@ -27,6 +27,8 @@ struct bottleneck_layout {
     bool log_beside_data;      /* the log file is on a drive with data files */
     int data_volumes;          /* drives with data files; 0 unknown */
     const char *slowest_drive; /* of the data, when one stands out; NULL */
+    int64_t growths;           /* of data files, by the default trace; 0 none or unknown */
+    const char *growths_since; /* when the trace begins; NULL unknown */
 };
 
 struct bottleneck_profile {

@@ -44,6 +44,7 @@ enum bottleneck_sign {
     SIGN_NO_RATE = 1 << 26,
     SIGN_ABOVE = 1 << 27, /* faster than the ceiling */
     SIGN_DISCARDS = 1 << 28,
+    SIGN_GROWN = 1 << 29, /* the data files grew in many steps */
 };
 
 /* Adds what follows from a verdict. */

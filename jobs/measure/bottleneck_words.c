@@ -78,6 +78,12 @@ void bottleneck_add_evidence(const struct bottleneck_profile *profile, unsigned 
     if (signs & SIGN_SLOWEST_DRIVE)
         add(verdict->evidence, mem_format("Of the drives with data files, %s delivers slowest.",
                                           profile->layout.slowest_drive));
+    if (signs & SIGN_GROWN)
+        add(verdict->evidence,
+            mem_format("The default trace, which begins %s, holds %lld growths of data files.",
+                       profile->layout.growths_since ? profile->layout.growths_since
+                                                     : "at a time not known",
+                       (long long)profile->layout.growths));
 }
 
 /* --- advice --------------------------------------------------------------------------------- */
@@ -110,6 +116,7 @@ static const struct {
     {READ, 0, SIGN_ONE_VOLUME | SIGN_SLOWEST_DRIVE, "Put the data files on faster disks: the target takes all that reading delivers."},
     {READ, SIGN_STARVING, 0, "Try more buffers (a backup_sweep over BUFFERCOUNT): threads wait for buffers while the disks may have more to give."},
     {READ, SIGN_LOG_BESIDE_DATA, 0, "Give the transaction log a disk of its own: while the database is busy, writing the log breaks up the reading of the data files beside it."},
+    {READ, SIGN_GROWN, 0, "Let the data files grow in fewer and larger steps, and look at how many pieces they are in on the volume: each growth may have added one, and reading jumps between them."},
     {READ, SIGN_ABOVE, 0, "Measure NUL with as many files as this target: more files bring more buffers, and the ceiling here is of fewer."},
 
     {CPU, SIGN_MACHINE_FULL, 0, "Run the backup when the server has less to do: its CPU is used up by all work together."},

@@ -19,7 +19,7 @@ struct bundle {
     const struct trial *trials; /* all, warm-ups and failed ones too */
     size_t trial_count;
     const cJSON *parameters; /* of the definition */
-    const cJSON *gathered;   /* what a kind without trials found, or NULL */
+    const cJSON *gathered;   /* what a kind found beside its trials, or NULL */
 };
 
 /* What analysis makes of a bundle before a kind adds its own members. */

@@ -46,16 +46,27 @@ static const struct {
     [STATEMENT_IS_SYSADMIN]         = {READS, BY_CHECK | BY_FLAG, 0, 0, "SELECT IS_SRVROLEMEMBER('sysadmin')"},
     [STATEMENT_MAY_CREATE]          = {READS, BY_CHECK, 0, 0, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'CREATE ANY DATABASE')"},
 
-    [STATEMENT_DATABASE]          = {READS, BY_TRIALS, 0, 0, "SELECT state, source_database_id, database_id, is_read_only FROM sys.databases WHERE name = ?"},
-    [STATEMENT_DATABASE_SIZE]     = {READS, BY_TRIALS, 0, 0, "SELECT SUM(CONVERT(bigint, f.size)) * 8192 FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ? AND f.type = 0"},
+    [STATEMENT_DATABASES]   = {READS, BY_CHECK, 0, 0, "SELECT name, state_desc, is_read_only, user_access_desc, is_in_standby FROM sys.databases WHERE source_database_id IS NULL ORDER BY name"},
+    [STATEMENT_REPLICAS]    = {READS, BY_CHECK, 11, 0, "SELECT d.name, r.role FROM sys.dm_hadr_availability_replica_states AS r JOIN sys.databases AS d ON d.replica_id = r.replica_id WHERE r.is_local = 1"},
+    [STATEMENT_MIRRORS]     = {READS, BY_CHECK, 0, 0, "SELECT d.name, m.mirroring_role FROM sys.database_mirroring AS m JOIN sys.databases AS d ON d.database_id = m.database_id WHERE m.mirroring_role IS NOT NULL"},
+    [STATEMENT_FREE_MEMORY] = {READS, BY_CHECK, 10, 0, "SELECT available_physical_memory_kb / 1024 FROM sys.dm_os_sys_memory"},
+
+    [STATEMENT_DATABASE]          = {READS, BY_TRIALS, 0, 0, "SELECT state, source_database_id, database_id, is_read_only, user_access, is_in_standby FROM sys.databases WHERE name = ?"},
+    [STATEMENT_MIRRORING_ROLE]    = {READS, BY_TRIALS, 0, 0, "SELECT m.mirroring_role FROM sys.database_mirroring AS m JOIN sys.databases AS d ON d.database_id = m.database_id WHERE d.name = ?"},
+    [STATEMENT_REPLICA_ROLE]      = {READS, BY_TRIALS, 11, 0, "SELECT r.role FROM sys.dm_hadr_availability_replica_states AS r JOIN sys.databases AS d ON d.replica_id = r.replica_id WHERE r.is_local = 1 AND d.name = ?"},
+    /* what a snapshot may grow to; FILESTREAM; the log */
+    [STATEMENT_DATABASE_SIZE]     = {READS, BY_TRIALS, 0, 0, "SELECT SUM(CASE WHEN f.type = 0 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type = 2 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type = 1 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192 FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ?"},
+    [STATEMENT_LOG_USED]          = {READS, BY_TRIALS, 0, 0, "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log File(s) Used Size (KB)' AND instance_name = ?"},
+    /* how often data files grew, as far back as the default trace's files go: log_N.trc, of which log.trc is the first */
+    [STATEMENT_GROWTH]            = {READS, BY_THROUGHPUT, 0, 0, "SELECT COUNT(*), CONVERT(nvarchar(19), MIN(e.StartTime), 126) FROM sys.traces AS t CROSS APPLY sys.fn_trace_gettable(LEFT(t.path, LEN(t.path) - CHARINDEX('_', REVERSE(t.path))) + '.trc', DEFAULT) AS e WHERE t.is_default = 1 AND e.EventClass = 92 AND e.DatabaseName = ?"},
     [STATEMENT_DIFFERENTIAL_BASE] = {READS, BY_TRIALS, 0, 0, "SELECT CONVERT(nvarchar(40), MAX(f.differential_base_lsn)) FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ? AND f.type = 0 GROUP BY f.database_id"},
     [STATEMENT_LAST_LOG_BACKUP]   = {READS, BY_TRIALS, 0, 0, "SELECT CONVERT(nvarchar(40), r.last_log_backup_lsn) FROM sys.database_recovery_status AS r JOIN sys.databases AS d ON d.database_id = r.database_id WHERE d.name = ?"},
 
     [STATEMENT_FILE_EXISTS]     = {READS, BY_BACKUPS, 14, 0, "SELECT CONVERT(int, file_exists) FROM sys.dm_os_file_exists(?)"},
     [STATEMENT_FILE_EXISTS_OLD] = {READS, BY_BACKUPS, 0, 0, "EXEC master.dbo.xp_fileexist ?"},
-    [STATEMENT_ROOM_OF_DRIVES]  = {READS, BY_TRIALS, 0, 0, "SELECT fixed_drive_path, free_space_in_bytes FROM sys.dm_os_enumerate_fixed_drives"},
-    [STATEMENT_ROOM_OF_VOLUMES] = {READS, BY_TRIALS, 0, 0, "SELECT DISTINCT v.volume_mount_point, v.available_bytes FROM sys.master_files AS f CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v"},
-    [STATEMENT_ROOM_OLD]        = {READS, BY_TRIALS, 0, 0, "EXEC master.dbo.xp_fixeddrives"},
+    [STATEMENT_ROOM_OF_DRIVES]  = {READS, BY_TRIALS | BY_CHECK, 0, 0, "SELECT fixed_drive_path, free_space_in_bytes FROM sys.dm_os_enumerate_fixed_drives"},
+    [STATEMENT_ROOM_OF_VOLUMES] = {READS, BY_TRIALS | BY_CHECK, 0, 0, "SELECT DISTINCT v.volume_mount_point, v.available_bytes FROM sys.master_files AS f CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v"},
+    [STATEMENT_ROOM_OLD]        = {READS, BY_TRIALS | BY_CHECK, 0, 0, "EXEC master.dbo.xp_fixeddrives"},
     [STATEMENT_RECORDED_SIZE]   = {READS, BY_BACKUPS, 0, 0, "SELECT TOP (1) CONVERT(bigint, compressed_backup_size), CONVERT(bigint, backup_size) FROM msdb.dbo.backupset WHERE name = ? AND database_name = ? ORDER BY backup_set_id DESC"},
     [STATEMENT_DELETE_FILES]    = {CHANGES, BY_BACKUPS, 15, 0, "EXECUTE master.sys.xp_delete_files {own_file}"},
     [STATEMENT_DELETE_FILE]     = {CHANGES, BY_BACKUPS, 0, 0, "EXECUTE master.dbo.xp_delete_file 0, {own_file}"}, /* after the other one, too */
@@ -69,7 +80,7 @@ static const struct {
     /* dm_os_volume_stats: 2008 R2 SP1 and newer */
     [STATEMENT_READS]          = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?"},
     [STATEMENT_READS_PLAIN]    = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?"},
-    [STATEMENT_FOREIGN_WORK]   = {READS, BY_TRIALS, 0, 0, "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%')"},
+    [STATEMENT_FOREIGN_WORK]   = {READS, BY_TRIALS | BY_CHECK, 0, 0, "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%')"},
 
     /* COPY_ONLY always: a benchmark must not become the base of somebody's differential backups */
     [STATEMENT_BACKUP] = {CHANGES, BY_BACKUPS, 0, 0, "BACKUP DATABASE {database} TO {devices} WITH COPY_ONLY{options}, NAME = {name}, STATS = 5"},
