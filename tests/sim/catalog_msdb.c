@@ -144,12 +144,13 @@ static bool fill_backupfiles(struct filler *f)
             tsql_put_int(f, "backup_set_id", f->sim->sets[i].id);
             tsql_put_int(f, "file_number", x->id);
             tsql_put_int(f, "backed_up_page_count", x->used_pages);
-            tsql_put_text(f, "file_type", x->type ? "L" : "D");
+            tsql_put_text(f, "file_type", x->type == SIM_LOG ? "L" : x->type ? "S" : "D");
             tsql_put(f, "file_size", sim_decimal(x->pages * SIM_PAGE, 20, 0));
             tsql_put_text(f, "logical_name", x->name);
             tsql_put_text(f, "physical_name", x->path);
             tsql_put_text(f, "state_desc", "ONLINE");
-            tsql_put(f, "backup_size", sim_decimal(x->type ? 0 : x->used_pages * SIM_PAGE, 20, 0));
+            tsql_put(f, "backup_size",
+                     sim_decimal(x->type == SIM_LOG ? 0 : x->used_pages * SIM_PAGE, 20, 0));
             put_lsn(f, "differential_base_lsn", x->diff_base_lsn);
             tsql_put_int(f, "is_present", 1);
         }

@@ -44,6 +44,9 @@ static const char *const members[] = {"version",
                                       "cpu_count",
                                       "memory_mib",
                                       "backup_memory_mib",
+                                      "free_memory_mib",
+                                      "server_memory_mib",
+                                      "lock_pages",
                                       "time_scale",
                                       "seed",
                                       "noise",
@@ -55,6 +58,8 @@ static const char *const members[] = {"version",
                                       "key_file",
                                       "logins",
                                       "databases",
+                                      "availability_groups",
+                                      "hadr_enabled",
                                       "volumes",
                                       "folders",
                                       "files",
@@ -173,6 +178,16 @@ static void load_numbers(struct loader *l)
         (int64_t)sim_load_number(l, sim_load_member(l, "memory_mib"), "memory_mib", 16384);
     sim->backup_memory_mib = (int64_t)sim_load_number(l, sim_load_member(l, "backup_memory_mib"),
                                                       "backup_memory_mib", 4096);
+    sim->free_memory_mib = (int64_t)sim_load_number(l, sim_load_member(l, "free_memory_mib"),
+                                                    "free_memory_mib", (double)sim->memory_mib / 2);
+    sim->server_memory_mib =
+        (int64_t)sim_load_number(l, sim_load_member(l, "server_memory_mib"), "server_memory_mib",
+                                 (double)sim->memory_mib / 4);
+    sim->memory_model = cJSON_IsTrue(sim_load_member(l, "lock_pages")) ? 2 : 1;
+    if (sim->free_memory_mib < 0 || sim->server_memory_mib < 1 ||
+        sim->free_memory_mib + sim->server_memory_mib > sim->memory_mib)
+        sim_load_fail(l, "what is free and what the server has is more than there is",
+                      "free_memory_mib or server_memory_mib");
     sim->time_scale = sim_load_number(l, sim_load_member(l, "time_scale"), "time_scale", 1);
     sim->seed = (uint64_t)sim_load_number(l, sim_load_member(l, "seed"), "seed", 1);
     sim->noise = sim_load_number(l, sim_load_member(l, "noise"), "noise", 0.01);
@@ -311,6 +326,7 @@ static void load_all(struct loader *l)
     l->sim->random = l->sim->seed;
     l->sim->noise_random = l->sim->seed * 7919 + 17;
     sim_load_storage(l);
+    sim_load_groups(l);
     sim_load_databases(l);
     load_settings(l);
     sim_restart_locked(l->sim);
