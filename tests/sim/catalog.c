@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "others.h"
+
 void tsql_row(struct filler *f)
 {
     f->row = sim_rowset_row(f->ev->arena, f->rows);
@@ -164,6 +166,9 @@ static bool fill_view(struct eval *ev, const struct view *v, const struct from *
         return true;
     if (!may_read(s, v))
         return refuse_view(s, v);
+    pthread_mutex_lock(&s->sim->lock);
+    sim_moments_run_locked(s->sim, 0, 0);
+    pthread_mutex_unlock(&s->sim->lock);
     struct filler f = {.ev = ev,
                        .session = s,
                        .sim = s->sim,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "catalog.h"
+#include "others.h"
 
 /* Others' sessions are seen with the right only. */
 static bool all_sessions(struct filler *f)
@@ -39,6 +40,33 @@ static void put_request(struct filler *f, const struct session *s, int64_t now)
     tsql_put(f, "plan_handle", sim_binary(sim_arena_printf(f->ev->arena, "%020d", s->spid), 20));
 }
 
+static void put_foreign(struct filler *f, const struct sim_foreign *x, int64_t now)
+{
+    const struct sim_db *db = sim_db_find_locked(f->sim, x->database);
+    int64_t left = x->end_us ? (x->end_us - now) / 1000 : 90000;
+
+    tsql_row(f);
+    tsql_put_int(f, "session_id", x->spid);
+    tsql_put_int(f, "request_id", 0);
+    tsql_put(f, "start_time", sim_time(VT_DATETIME, sim_ticks_local(f->sim, x->start_us)));
+    tsql_put_text(f, "status", "suspended");
+    tsql_put_text(f, "command", sim_foreign_command(x->kind));
+    tsql_put_int(f, "database_id", db ? db->id : 1);
+    tsql_put_int(f, "user_id", 1);
+    tsql_put_int(f, "blocking_session_id", 0);
+    tsql_put_text(f, "wait_type", sim_foreign_wait(x->kind));
+    tsql_put_text(f, "last_wait_type", sim_foreign_wait(x->kind));
+    tsql_put_int(f, "wait_time", 3);
+    tsql_put(f, "percent_complete", sim_float(sim_foreign_percent(x, now)));
+    tsql_put_int(f, "estimated_completion_time", left > 0 ? left : 0);
+    tsql_put_int(f, "cpu_time", (now - x->start_us) / 15000);
+    tsql_put_int(f, "total_elapsed_time", (now - x->start_us) / 1000);
+    tsql_put_int(f, "reads", 0);
+    tsql_put_int(f, "writes", 0);
+    tsql_put_int(f, "logical_reads", 0);
+    tsql_put_int(f, "row_count", 0);
+}
+
 static bool fill_requests(struct filler *f)
 {
     bool all = all_sessions(f);
@@ -47,23 +75,41 @@ static bool fill_requests(struct filler *f)
     for (const struct session *s = f->sim->sessions; s; s = s->next)
         if (s == f->session || (all && s->command))
             put_request(f, s, now);
-    if (all && f->sim->foreign_backup) {
-        const struct sim_db *db = sim_db_find_locked(f->sim, f->sim->foreign_database);
-        tsql_row(f);
-        tsql_put_int(f, "session_id", 50);
-        tsql_put_int(f, "request_id", 0);
-        tsql_put(f, "start_time", sim_time(VT_DATETIME, sim_ticks_local(f->sim, now - 60000000)));
-        tsql_put_text(f, "status", "suspended");
-        tsql_put_text(f, "command", "BACKUP DATABASE");
-        tsql_put_int(f, "database_id", db ? db->id : 5);
-        tsql_put_text(f, "wait_type", "BACKUPIO");
-        tsql_put(f, "percent_complete", sim_float(f->sim->foreign_percent));
-        tsql_put_int(f, "estimated_completion_time", 90000);
-        tsql_put_int(f, "cpu_time", 4000);
-        tsql_put_int(f, "total_elapsed_time", 60000);
-    }
+    for (int i = 0; all && i < f->sim->foreign_count; i++)
+        if (!f->sim->foreigns[i].ended)
+            put_foreign(f, &f->sim->foreigns[i], now);
     pthread_mutex_unlock(&f->sim->lock);
     return true;
+}
+
+/* A session of somebody else: it runs a request, or sits in a database. */
+static void put_stranger(struct filler *f, int spid, const struct sim_db *db, bool runs)
+{
+    tsql_row(f);
+    tsql_put_int(f, "session_id", spid);
+    tsql_put(f, "login_time", sim_time(VT_DATETIME, sim_ticks_local(f->sim, f->sim->start_us)));
+    tsql_put_text(f, "host_name", "ELSEWHERE");
+    tsql_put_text(f, "program_name", "Microsoft SQL Server Management Studio - Query");
+    tsql_put_text(f, "client_interface_name", ".Net SqlClient Data Provider");
+    tsql_put_text(f, "login_name", "someone_else");
+    tsql_put_text(f, "original_login_name", "someone_else");
+    tsql_put_text(f, "status", runs ? "running" : "sleeping");
+    tsql_put_int(f, "is_user_process", 1);
+    tsql_put_text(f, "language", "us_english");
+    tsql_put_int(f, "database_id", db ? db->id : 1);
+    tsql_put_int(f, "open_transaction_count", 0);
+}
+
+static void put_strangers(struct filler *f)
+{
+    for (int i = 0; i < f->sim->foreign_count; i++) {
+        const struct sim_foreign *x = &f->sim->foreigns[i];
+        if (!x->ended)
+            put_stranger(f, x->spid, sim_db_find_locked(f->sim, x->database), true);
+    }
+    for (int i = 0; i < f->sim->db_count; i++)
+        if (f->sim->dbs[i]->held_by)
+            put_stranger(f, f->sim->dbs[i]->held_by, f->sim->dbs[i], false);
 }
 
 static bool fill_sessions(struct filler *f)
@@ -95,6 +141,8 @@ static bool fill_sessions(struct filler *f)
         tsql_put(f, "last_request_start_time",
                  sim_time(VT_DATETIME, sim_ticks_local(f->sim, s->request_us)));
     }
+    if (all)
+        put_strangers(f);
     pthread_mutex_unlock(&f->sim->lock);
     return true;
 }

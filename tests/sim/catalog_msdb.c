@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "catalog.h"
+#include "others.h"
 
 static void put_lsn(struct filler *f, const char *column, uint64_t lsn)
 {
@@ -159,6 +160,25 @@ static bool fill_backupfiles(struct filler *f)
     return true;
 }
 
+static bool fill_restores(struct filler *f)
+{
+    pthread_mutex_lock(&f->sim->lock);
+    for (int i = 0; i < f->sim->foreign_count; i++) {
+        const struct sim_foreign *x = &f->sim->foreigns[i];
+        if (!x->ended || x->kind != SIM_FOREIGN_RESTORE)
+            continue;
+        tsql_row(f);
+        tsql_put_int(f, "restore_history_id", i + 1);
+        tsql_put(f, "restore_date",
+                 sim_time(VT_DATETIME, whole_second(sim_ticks_local(f->sim, x->start_us))));
+        tsql_put_text(f, "destination_database_name", x->database);
+        tsql_put_text(f, "user_name", "someone_else");
+        tsql_put_text(f, "restore_type", "D");
+    }
+    pthread_mutex_unlock(&f->sim->lock);
+    return true;
+}
+
 static bool fill_none(struct filler *f)
 {
     (void)f;
@@ -188,7 +208,7 @@ const struct view tsql_msdb_views[] = {
      "backup_set_id:i,file_number:N10,backed_up_page_count:N10,file_type:v1,file_size:N20,"
      "logical_name:n128,physical_name:n260,state_desc:n64,backup_size:N20,differential_base_lsn:N25,"
      "is_present:B", fill_backupfiles},
-    {"dbo", "restorehistory", 0, NULL, -1, "restore_history_id:i,restore_date:d,destination_database_name:n128", fill_none},
+    {"dbo", "restorehistory", 0, NULL, -1, "restore_history_id:i,restore_date:d,destination_database_name:n128,user_name:n128,restore_type:v1", fill_restores},
     {"dbo", "sysjobs", 0, NULL, -1, "job_id:g,name:n128,enabled:t", fill_none},
     {NULL, NULL, 0, NULL, 0, NULL, NULL},
 };

@@ -196,6 +196,7 @@ static bool fill_configurations(struct filler *f)
                 {1584, "backup checksum default", sim->config_checksum, 0, 1, 12, 0},
                 {1595, "backup compression algorithm", sim->config_algorithm, 0,
                  sim->major >= 17 ? 3 : 2, 16, 0},
+                {1568, "default trace enabled", sim->config_trace, 0, 1, 0, 1},
                 {16390, "xp_cmdshell", 0, 0, 1, 0, 1},
                 {1580, "filestream access level", 0, 0, 2, 0, 0},
                 {16393, "contained database authentication", 0, 0, 1, 11, 0}};
@@ -341,17 +342,6 @@ static bool fill_nothing(struct filler *f)
     return true;
 }
 
-static bool fill_traces(struct filler *f)
-{
-    tsql_row(f);
-    tsql_put_int(f, "id", 1);
-    tsql_put_int(f, "status", 1);
-    tsql_put_text(f, "path",
-                  f->sim->windows ? "C:\\Data\\log_1.trc" : "/var/opt/mssql/log/log_1.trc");
-    tsql_put_int(f, "is_default", 1);
-    return true;
-}
-
 static bool fill_tables(struct filler *f)
 {
     pthread_mutex_lock(&f->sim->lock);
@@ -442,7 +432,6 @@ const struct view tsql_sys_views[] = {
      "default_language_name:n128", fill_principals},
     {"sys", "fn_my_permissions", 0, NULL, 2,
      "entity_name:n128,subentity_name:n128,permission_name:n60", fill_permissions},
-    {"sys", "traces", 0, "ALTER TRACE", -1, "id:i,status:i,path:n260,is_default:B", fill_traces},
     {"sys", "tables", 0, NULL, -1, "name:n128,object_id:i,schema_id:i,type:v2,type_desc:n60", fill_tables},
     {"sys", "objects", 0, NULL, -1, "name:n128,object_id:i,schema_id:i,type:v2,type_desc:n60", fill_tables},
     {"sys", "columns", 0, NULL, -1, "object_id:i,name:n128,column_id:i,max_length:s,is_nullable:B", fill_columns},

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "catalog.h"
+#include "others.h"
 
 bool sim_set_language(struct session *s, const char *name)
 {
@@ -273,6 +274,7 @@ static bool run_kill(struct frame *f, const struct stmt *st)
             other->killed = found = true;
             (void)shutdown(other->wire.fd, SHUT_RD); /* its thread notices and says good-bye */
         }
+    found = found || sim_foreign_kill_locked(s->sim, (int)v.i);
     pthread_mutex_unlock(&s->sim->lock);
     return found ? true : sim_raise(s, 6106, 2, sim_num(s, v.i), NULL);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "others.h"
 
 struct verb {
     const char *name;
@@ -30,9 +30,10 @@ static const struct verb verbs[] = {
     {"slow", SIM_SLOW, 0},
 };
 
-static const char *const members[] = {
-    "do",     "match", "nth",      "times",    "number", "severity", "state", "text", "percent",
-    "factor", "path",  "free_mib", "database", "mib",    "on",       "name",  NULL};
+static const char *const members[] = {"do",       "match",    "nth",      "times",     "number",
+                                      "severity", "state",    "text",     "percent",   "factor",
+                                      "path",     "free_mib", "database", "mib",       "on",
+                                      "name",     "kind",     "seconds",  "copy_only", NULL};
 
 static int problem(char *error, size_t size, const char *what)
 {
@@ -44,6 +45,12 @@ static int number(const cJSON *object, const char *name, int fallback)
 {
     const cJSON *m = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNumber(m) ? (int)m->valuedouble : fallback;
+}
+
+static double real(const cJSON *object, const char *name, double fallback)
+{
+    const cJSON *m = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(m) ? m->valuedouble : fallback;
 }
 
 static const char *text(const cJSON *object, const char *name, const char *fallback)
@@ -109,52 +116,47 @@ static int write_pages_locked(struct sim *sim, const cJSON *o, char *error, size
     return 0;
 }
 
-/* A set that somebody else has made; a full one that is no copy moves the differential base. */
-static void foreign_set_locked(struct sim *sim, const char *database, bool vss)
+static bool is_off(const cJSON *o)
 {
-    struct sim_db *db = sim_db_find_locked(sim, database);
-    if (!db)
-        return;
-    sim->sets = sim_realloc(sim->sets, (size_t)(sim->set_count + 1) * sizeof(*sim->sets));
-    struct sim_set *x = &sim->sets[sim->set_count++];
-    int64_t now = sim_ticks_local(sim, sim_now_us_locked(sim));
-    *x = (struct sim_set){.id = sim->set_count,
-                          .media_id = sim->next_media++,
-                          .position = 1,
-                          .type = 'D',
-                          .snapshot = vss,
-                          .start_ticks = now - 60 * TICKS_PER_SECOND,
-                          .finish_ticks = now,
-                          .algorithm = "",
-                          .device_count = 1,
-                          .device_type = vss ? 7 : 2};
-    sim_fill_guid_locked(sim, x->uuid);
-    x->database = sim_dup(db->name);
-    x->user = sim_dup(vss ? "NT SERVICE\\SQLWriter" : "someone_else");
-    x->server = sim_dup(sim->server_name);
-    x->recovery = sim_dup(db->recovery == 'F' ? "FULL" : "SIMPLE");
-    x->pages = sim_db_pages(db, 0);
-    x->backup_bytes = x->compressed_bytes = x->pages * SIM_PAGE;
-    x->devices = sim_alloc(sizeof(char *));
-    x->mirrors = sim_alloc(sizeof(int));
-    x->devices[0] = sim_dup(vss ? "{5E1B0A52-0000-4000-8000-000000000001}1" : "foreign.bak");
-    x->first_lsn = x->checkpoint_lsn = db->lsn += 1600;
-    x->last_lsn = db->lsn += 1600;
-    for (int i = 0; i < db->file_count; i++)
-        if (db->files[i].type == 0)
-            db->files[i].diff_base_lsn = x->checkpoint_lsn;
-    db->has_full = true;
-    db->changed_pages = 0;
+    return cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "on"));
 }
 
-static int foreign_locked(struct sim *sim, const cJSON *o)
+/* A request of somebody else begins, or with "on": false ends. `seconds` gives it an end. */
+static int foreign_locked(struct sim *sim, const cJSON *o, int kind, char *error, size_t size)
 {
-    const cJSON *on = cJSON_GetObjectItemCaseSensitive(o, "on");
-    if (cJSON_IsFalse(on) && sim->foreign_backup) /* it ends, and is in the history */
-        foreign_set_locked(sim, text(o, "database", "Sales"), false);
-    sim->foreign_backup = !on || cJSON_IsTrue(on);
-    sim_replace(&sim->foreign_database, text(o, "database", "Sales"));
-    sim->foreign_percent = number(o, "percent", 37);
+    const char *database = text(o, "database", "Sales");
+    int64_t now = sim->moment_us;
+
+    if (kind < 0)
+        return problem(error, size, "kind is backup, backup_log, checkdb, shrink or restore");
+    if (is_off(o)) {
+        sim_foreign_end_locked(sim, (enum sim_foreign_kind)kind, database, now);
+        return 0;
+    }
+    struct sim_foreign *f = sim_foreign_start_locked(sim, (enum sim_foreign_kind)kind, database,
+                                                     now, real(o, "seconds", 0));
+    f->percent = number(o, "percent", 37);
+    return 0;
+}
+
+static int vss_locked(struct sim *sim, const cJSON *o)
+{
+    const cJSON *copy = cJSON_GetObjectItemCaseSensitive(o, "copy_only");
+    int64_t took = (int64_t)(real(o, "seconds", 60) * 1e6);
+
+    sim_foreign_set_locked(sim, text(o, "database", "Sales"), true, cJSON_IsTrue(copy),
+                           sim->moment_us - took, sim->moment_us);
+    return 0;
+}
+
+static int grow_locked(struct sim *sim, const cJSON *o, char *error, size_t size)
+{
+    const struct sim_growth growth = {.start_us = sim->moment_us,
+                                      .took_us = (int64_t)(real(o, "seconds", 0.1) * 1e6),
+                                      .pages = (int64_t)(real(o, "mib", 64) * 128)};
+    if (sim_growth_add_locked(sim, text(o, "database", "Sales"), text(o, "name", "Sales"), &growth,
+                              true))
+        return problem(error, size, "there is no such database or file");
     return 0;
 }
 
@@ -182,9 +184,13 @@ static int act_locked(struct sim *sim, const char *what, const cJSON *o, char *e
     if (!strcmp(what, "write_pages"))
         return write_pages_locked(sim, o, error, size);
     if (!strcmp(what, "foreign_backup"))
-        return foreign_locked(sim, o);
+        return foreign_locked(sim, o, SIM_FOREIGN_BACKUP, error, size);
+    if (!strcmp(what, "foreign_request"))
+        return foreign_locked(sim, o, sim_foreign_kind(text(o, "kind", "backup")), error, size);
     if (!strcmp(what, "vss_snapshot"))
-        return foreign_set_locked(sim, text(o, "database", "Sales"), true), 0;
+        return vss_locked(sim, o);
+    if (!strcmp(what, "grow_file"))
+        return grow_locked(sim, o, error, size);
     if (!strcmp(what, "drop_all"))
         return sim_drop_all_locked(sim), 0;
     if (!strcmp(what, "folder"))
@@ -198,7 +204,7 @@ static int act_locked(struct sim *sim, const char *what, const cJSON *o, char *e
     return 1;
 }
 
-static int apply(struct sim *sim, const cJSON *o, char *error, size_t size)
+int sim_fault_act_locked(struct sim *sim, const cJSON *o, int64_t at_us, char *error, size_t size)
 {
     const cJSON *m = NULL;
     cJSON_ArrayForEach(m, o) {
@@ -209,17 +215,24 @@ static int apply(struct sim *sim, const cJSON *o, char *error, size_t size)
             return problem(error, size, m->string);
     }
     const char *what = text(o, "do", "");
-    if (!strcmp(what, "listen"))
-        return sim_listen_again(sim) ? problem(error, size, "the port is taken") : 0;
-    pthread_mutex_lock(&sim->lock);
+    sim->moment_us = at_us;
     int rc = act_locked(sim, what, o, error, size);
     for (size_t i = 0; rc == 1 && i < sizeof(verbs) / sizeof(*verbs); i++)
         if (!strcmp(verbs[i].name, what)) {
             add_locked(sim, &verbs[i], o);
             rc = 0;
         }
-    pthread_mutex_unlock(&sim->lock);
     return rc == 1 ? problem(error, size, "\"do\" is not known") : rc;
+}
+
+static int apply(struct sim *sim, const cJSON *o, char *error, size_t error_size)
+{
+    if (!strcmp(text(o, "do", ""), "listen"))
+        return sim_listen_again(sim) ? problem(error, error_size, "the port is taken") : 0;
+    pthread_mutex_lock(&sim->lock);
+    int rc = sim_fault_act_locked(sim, o, sim_now_us_locked(sim), error, error_size);
+    pthread_mutex_unlock(&sim->lock);
+    return rc;
 }
 
 int sim_fault_apply(struct sim *sim, const char *json, char *error, size_t error_size)

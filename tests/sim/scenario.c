@@ -32,7 +32,8 @@ static const char default_common[] =
     "'databases':[{'name':'Sales','mib':256,'recovery':'FULL','ratio':4.5},"
     "{'name':'AdventureWorks','mib':190,'recovery':'SIMPLE','ratio':3.1},"
     "{'name':'Odd ]name\\u0027s','mib':24,'recovery':'SIMPLE','ratio':7.1}],"
-    "'configurations':{},'trace_flags':[],'surface':{},'faults':[],'files':[]}";
+    "'configurations':{},'trace_flags':[],'surface':{},'faults':[],'files':[],'timeline':[],'"
+    "default_trace':{}}";
 
 static const char *const members[] = {"version",
                                       "edition",
@@ -69,6 +70,8 @@ static const char *const members[] = {"version",
                                       "configurations",
                                       "trace_flags",
                                       "faults",
+                                      "timeline",
+                                      "default_trace",
                                       "performance_counters",
                                       NULL};
 
@@ -276,14 +279,16 @@ static void load_surface(struct loader *l)
 static void load_settings(struct loader *l)
 {
     static const char *const names[] = {"backup compression default", "backup checksum default",
-                                        "backup compression algorithm", NULL};
+                                        "backup compression algorithm", "default trace enabled",
+                                        NULL};
     struct sim *sim = l->sim;
-    int *slots[] = {&sim->config_compression, &sim->config_checksum, &sim->config_algorithm};
+    int *slots[] = {&sim->config_compression, &sim->config_checksum, &sim->config_algorithm,
+                    &sim->config_trace};
     const cJSON *given = sim_load_member(l, "configurations"), *m = NULL;
 
     sim_load_check(l, given, names, "configurations");
-    for (size_t i = 0; i < 3; i++)
-        *slots[i] = (int)sim_load_number_of(l, given, names[i], 0);
+    for (size_t i = 0; i < 4; i++)
+        *slots[i] = (int)sim_load_number_of(l, given, names[i], i == 3);
     cJSON_ArrayForEach(m, sim_load_member(l, "trace_flags")) {
         if (sim->startup_flag_count < 32)
             sim->startup_flags[sim->startup_flag_count++] =
@@ -330,7 +335,10 @@ static void load_all(struct loader *l)
     sim_load_databases(l);
     load_settings(l);
     sim_restart_locked(l->sim);
+    sim_load_trace(l);
+    sim_load_timeline(l);
     l->sim->start_us -= INT64_C(9) * 3600 * 1000000; /* it has been up for a while */
+    l->sim->trace_start_us = l->sim->start_us;
 }
 
 int sim_scenario_load(struct sim *sim, const char *json, char *error, size_t error_size)

@@ -1,4 +1,4 @@
-#include "world.h"
+#include "others.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,9 +228,9 @@ static void login_free(struct sim_login *l)
 
 void sim_world_free(struct sim *sim)
 {
-    char **texts[] = {&sim->edition,  &sim->server_name,      &sim->host_name, &sim->collation,
-                      &sim->language, &sim->certificate_file, &sim->key_file,  &sim->backup_dir,
-                      &sim->data_dir, &sim->foreign_database};
+    char **texts[] = {&sim->edition,   &sim->server_name, &sim->host_name,
+                      &sim->collation, &sim->language,    &sim->certificate_file,
+                      &sim->key_file,  &sim->backup_dir,  &sim->data_dir};
 
     for (int i = 0; i < sim->db_count; i++)
         db_free(sim->dbs[i]);
@@ -239,6 +239,7 @@ void sim_world_free(struct sim *sim)
         free(sim->groups[i].partner);
     }
     free(sim->groups);
+    sim_others_free_locked(sim);
     for (int i = 0; i < sim->set_count; i++)
         set_free(&sim->sets[i]);
     for (int i = 0; i < sim->login_count; i++)
@@ -276,6 +277,8 @@ void sim_restart_locked(struct sim *sim)
         }
     sim->cpu_kernel_ms = sim->cpu_user_ms = 0;
     sim->start_us = sim_now_us_locked(sim);
+    sim->trace_number++; /* each start begins a new file */
+    sim->trace_start_us = sim->start_us;
     memcpy(sim->flags, sim->startup_flags, sizeof(sim->startup_flags));
     sim->flag_count = sim->startup_flag_count;
 }

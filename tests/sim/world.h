@@ -248,7 +248,7 @@ struct sim {
     struct sim_set *sets;
     int set_count;
     int next_media;
-    int config_compression, config_checksum, config_algorithm;
+    int config_compression, config_checksum, config_algorithm, config_trace;
     int startup_flags[32], startup_flag_count;
     int flags[64], flag_count; /* global trace flags */
     struct sim_wait waits[SIM_WAITS];
@@ -268,9 +268,16 @@ struct sim {
     unsigned releases; /* counts sim_release */
     int listen_fd;     /* -1 while it does not listen */
     bool stopping;
-    bool foreign_backup; /* a row of somebody else's BACKUP */
-    char *foreign_database;
-    int foreign_percent;
+    struct sim_foreign *foreigns; /* others.h */
+    int foreign_count;
+    struct sim_growth *growths;
+    int growth_count;
+    struct sim_moment *moments;
+    int moment_count;
+    int64_t moment_us; /* when what a fault does happens, on the simulated clock */
+    int backups_begun; /* BACKUP statements that came to reading */
+    int trace_number;  /* of the default trace's file */
+    int64_t trace_start_us;
     uint64_t perf_backup_bytes;
     bool performance_counters;
     int64_t log_cursor;
@@ -324,6 +331,10 @@ int sim_delete_matching_locked(struct sim *sim, const char *pattern);
 int sim_scenario_load(struct sim *sim, const char *json, char *error, size_t error_size);
 /* fault.c */
 int sim_fault_apply(struct sim *sim, const char *json, char *error, size_t error_size);
+struct cJSON;
+/* The same with the lock held, as if it were that moment of the simulated clock. */
+int sim_fault_act_locked(struct sim *sim, const struct cJSON *o, int64_t at_us, char *error,
+                         size_t error_size);
 /* The first fault of the kind that hits now, counted down; false if none. Copies to *out, whose
  * text is put into the arena. */
 bool sim_fault_hit(struct sim *sim, enum sim_fault_kind kind, const char *text, struct arena *arena,
