@@ -130,7 +130,7 @@ static int foreign_locked(struct sim *sim, const cJSON *o, int kind, char *error
     if (kind < 0)
         return problem(error, size, "kind is backup, backup_log, checkdb, shrink or restore");
     if (is_off(o)) {
-        sim_foreign_end_locked(sim, (enum sim_foreign_kind)kind, database, now);
+        sim_foreign_end_locked(sim, (enum sim_foreign_kind)kind, text(o, "database", NULL), now);
         return 0;
     }
     struct sim_foreign *f = sim_foreign_start_locked(sim, (enum sim_foreign_kind)kind, database,

@@ -116,7 +116,7 @@ void sim_foreign_end_locked(struct sim *sim, enum sim_foreign_kind kind, const c
 {
     for (int i = 0; i < sim->foreign_count; i++) {
         struct sim_foreign *f = &sim->foreigns[i];
-        if (!f->ended && f->kind == kind && sim_text_is(f->database, database))
+        if (!f->ended && f->kind == kind && (!database || sim_text_is(f->database, database)))
             end_one(sim, f, at_us);
     }
 }

@@ -47,7 +47,7 @@ double sim_foreign_percent(const struct sim_foreign *f, int64_t now_us);
 int sim_foreign_kind(const char *text);
 struct sim_foreign *sim_foreign_start_locked(struct sim *sim, enum sim_foreign_kind kind,
                                              const char *database, int64_t at_us, double seconds);
-/* Ends those of the kind in the database; a backup that ends is in msdb. */
+/* Ends those of the kind in the database, NULL = in all; a backup that ends is in msdb. */
 void sim_foreign_end_locked(struct sim *sim, enum sim_foreign_kind kind, const char *database,
                             int64_t at_us);
 bool sim_foreign_kill_locked(struct sim *sim, int spid); /* false if it is none of them */
