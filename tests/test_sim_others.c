@@ -61,9 +61,9 @@ static void requests_begin_and_end_at_their_moments(void **state)
         const char *kind, *want;
         int sets;
     } rows[] = {
-        {"backup", "50 BACKUP DATABASE 50", 1},   {"backup_log", "50 BACKUP LOG 50", 0},
-        {"checkdb", "50 DBCC TABLE CHECK 50", 0}, {"shrink", "50 DbccFilesCompact 50", 0},
-        {"restore", "50 RESTORE DATABASE 50", 0},
+        {"backup", "52 BACKUP DATABASE 50", 1},   {"backup_log", "52 BACKUP LOG 50", 0},
+        {"checkdb", "52 DBCC TABLE CHECK 50", 0}, {"shrink", "52 DbccFilesCompact 50", 0},
+        {"restore", "52 RESTORE DATABASE 50", 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -79,7 +79,7 @@ static void requests_begin_and_end_at_their_moments(void **state)
         world_says(&w, foreign, rows[i].want);
         world_says(&w,
                    "SELECT DATEDIFF(second, start_time, GETDATE()) / 10 FROM sys.dm_exec_requests "
-                   "WHERE session_id = 50",
+                   "WHERE session_id = 52",
                    "200");
         world_runs(&w, "WAITFOR DELAY '00:50:00'");
         world_says(&w, foreign, "");
@@ -149,8 +149,10 @@ static void others_are_seen_with_the_right_and_can_be_killed(void **state)
                "SELECT COUNT(*) FROM sys.dm_exec_sessions s JOIN sys.dm_exec_requests r ON "
                "r.session_id = s.session_id WHERE s.login_name = 'someone_else'",
                "2");
-    world_runs(&w, "KILL 50");
-    world_says(&w, foreign, "49 BACKUP LOG 5");
+    world_runs(&w, "KILL 52");
+    world_says(&w, foreign, "53 BACKUP LOG 5");
+    world_fault(&w, "{'do':'restart'}"); /* ends everybody's work */
+    world_says(&w, foreign, "");
     world_stop(&w);
 }
 
@@ -180,6 +182,7 @@ static void a_timeline_that_cannot_be_is_refused(void **state)
         "{'timeline':[{'at_s':1}]}",
         "{'timeline':[{'at_s':-1,'fault':{'do':'restart'}}]}",
         "{'timeline':[{'at_s':1,'fault':{'do':'foreign_request','kind':'dance'}}]}",
+        "{'timeline':[{'at_s':1,'fault':{'do':'dance'}}]}",
         "{'timeline':[{'at_s':1,'when':2,'fault':{'do':'restart'}}]}",
     };
     (void)state;

@@ -80,18 +80,22 @@ void sim_foreign_set_locked(struct sim *sim, const char *database, bool vss, boo
     db->changed_pages = 0;
 }
 
-static int free_spid_locked(const struct sim *sim)
+int sim_new_spid_locked(struct sim *sim)
 {
-    int spid = 50; /* ours begin higher */
-    for (int i = 0; i < sim->foreign_count; i++)
-        spid -= !sim->foreigns[i].ended;
-    return spid;
+    bool taken = true;
+    while (taken) {
+        taken = false;
+        sim->next_spid++;
+        for (int i = 0; i < sim->db_count; i++)
+            taken = taken || sim->dbs[i]->held_by == sim->next_spid - 1;
+    }
+    return sim->next_spid - 1;
 }
 
 struct sim_foreign *sim_foreign_start_locked(struct sim *sim, enum sim_foreign_kind kind,
                                              const char *database, int64_t at_us, double seconds)
 {
-    int spid = free_spid_locked(sim);
+    int spid = sim_new_spid_locked(sim);
     sim->foreigns =
         sim_realloc(sim->foreigns, (size_t)(sim->foreign_count + 1) * sizeof(*sim->foreigns));
     struct sim_foreign *f = &sim->foreigns[sim->foreign_count++];
@@ -199,6 +203,21 @@ void sim_moments_run_locked(struct sim *sim, int backup, double percent)
     for (int i = 0; i < sim->foreign_count; i++)
         if (!sim->foreigns[i].ended && sim->foreigns[i].end_us && sim->foreigns[i].end_us <= now)
             end_one(sim, &sim->foreigns[i], sim->foreigns[i].end_us);
+}
+
+void sim_others_restart_locked(struct sim *sim)
+{
+    int kept = 0;
+    if (!sim->start_us)
+        return; /* the first start ends nobody's work */
+    for (int i = 0; i < sim->foreign_count; i++)
+        if (sim->foreigns[i].ended)
+            sim->foreigns[kept++] = sim->foreigns[i];
+        else
+            free(sim->foreigns[i].database);
+    sim->foreign_count = kept;
+    for (int i = 0; i < sim->db_count; i++)
+        sim->dbs[i]->held_by = 0;
 }
 
 void sim_others_free_locked(struct sim *sim)

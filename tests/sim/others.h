@@ -60,4 +60,7 @@ int sim_growth_add_locked(struct sim *sim, const char *database, const char *fil
 void sim_moment_add_locked(struct sim *sim, const struct sim_moment *moment); /* takes the fault */
 /* Does what is due by the simulated clock; with a backup, what its percentage brings too. */
 void sim_moments_run_locked(struct sim *sim, int backup, double percent);
+/* Ends what others did, without a trace of it in msdb. */
+void sim_others_restart_locked(struct sim *sim);
+int sim_new_spid_locked(struct sim *sim); /* over 50, as users' sessions have it */
 void sim_others_free_locked(struct sim *sim);

@@ -12,6 +12,8 @@ static void check_fault(struct loader *l, const cJSON *fault)
     const cJSON *kind = cJSON_GetObjectItemCaseSensitive(fault, "kind");
     if (!cJSON_IsObject(fault) || !cJSON_IsString(what))
         sim_load_fail(l, "a fault with \"do\" is needed", "timeline");
+    else if (!sim_fault_is_known(what->valuestring))
+        sim_load_fail(l, "this fault is not known", what->valuestring);
     if (cJSON_IsString(kind) && sim_foreign_kind(kind->valuestring) < 0)
         sim_load_fail(l, "this kind is not known", kind->valuestring);
 }

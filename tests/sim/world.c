@@ -275,6 +275,7 @@ void sim_restart_locked(struct sim *sim)
             file->reads = file->read_bytes = file->read_stall_ms = 0;
             file->writes = file->write_bytes = file->write_stall_ms = 0;
         }
+    sim_others_restart_locked(sim);
     sim->cpu_kernel_ms = sim->cpu_user_ms = 0;
     sim->start_us = sim_now_us_locked(sim);
     sim->trace_number++; /* each start begins a new file */

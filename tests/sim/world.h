@@ -331,6 +331,7 @@ int sim_delete_matching_locked(struct sim *sim, const char *pattern);
 int sim_scenario_load(struct sim *sim, const char *json, char *error, size_t error_size);
 /* fault.c */
 int sim_fault_apply(struct sim *sim, const char *json, char *error, size_t error_size);
+bool sim_fault_is_known(const char *verb);
 struct cJSON;
 /* The same with the lock held, as if it were that moment of the simulated clock. */
 int sim_fault_act_locked(struct sim *sim, const struct cJSON *o, int64_t at_us, char *error,
