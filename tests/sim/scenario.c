@@ -151,6 +151,14 @@ bool sim_load_bool(struct loader *l, const cJSON *object, const char *name, bool
     return m ? cJSON_IsTrue(m) : fallback;
 }
 
+bool sim_load_flag(struct loader *l, const char *name, bool fallback)
+{
+    const cJSON *m = sim_load_member(l, name);
+    if (m && !cJSON_IsBool(m))
+        sim_load_fail(l, "true or false is needed", name);
+    return m ? cJSON_IsTrue(m) : fallback;
+}
+
 static void load_texts(struct loader *l)
 {
     struct sim *sim = l->sim;
@@ -186,7 +194,7 @@ static void load_numbers(struct loader *l)
     sim->server_memory_mib =
         (int64_t)sim_load_number(l, sim_load_member(l, "server_memory_mib"), "server_memory_mib",
                                  (double)sim->memory_mib / 4);
-    sim->memory_model = cJSON_IsTrue(sim_load_member(l, "lock_pages")) ? 2 : 1;
+    sim->memory_model = sim_load_flag(l, "lock_pages", false) ? 2 : 1;
     if (sim->free_memory_mib < 0 || sim->server_memory_mib < 1 ||
         sim->free_memory_mib + sim->server_memory_mib > sim->memory_mib)
         sim_load_fail(l, "what is free and what the server has is more than there is",
@@ -200,8 +208,7 @@ static void load_numbers(struct loader *l)
         sim_load_number(l, sim_load_member(l, "outlier_factor"), "outlier_factor", 3);
     if (sim->cpu_count < 1 || sim->time_scale < 0 || sim->memory_mib < 1)
         sim_load_fail(l, "out of range", "cpu_count, memory_mib or time_scale");
-    const cJSON *counters = sim_load_member(l, "performance_counters");
-    sim->performance_counters = !counters || cJSON_IsTrue(counters);
+    sim->performance_counters = sim_load_flag(l, "performance_counters", true);
 }
 
 static void load_version(struct loader *l)

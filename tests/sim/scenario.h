@@ -25,6 +25,7 @@ const char *sim_load_text_of(struct loader *l, const cJSON *m, const char *name,
 const char *sim_load_text(struct loader *l, const cJSON *object, const char *name,
                           const char *fallback);
 bool sim_load_bool(struct loader *l, const cJSON *object, const char *name, bool fallback);
+bool sim_load_flag(struct loader *l, const char *name, bool fallback); /* of the scenario */
 /* scenario_parts.c */
 void sim_load_login(struct loader *l, const cJSON *m);
 void sim_load_databases(struct loader *l);

@@ -42,8 +42,7 @@ void sim_load_groups(struct loader *l)
         g->connections = choice(l, sim_load_text(l, m, "secondary_connections", "ALL"), connections,
                                 "secondary_connections");
     }
-    const cJSON *enabled = sim_load_member(l, "hadr_enabled");
-    l->sim->hadr_enabled = l->sim->hadr_enabled || cJSON_IsTrue(enabled);
+    l->sim->hadr_enabled = sim_load_flag(l, "hadr_enabled", l->sim->group_count > 0);
 }
 
 static void join_group(struct loader *l, struct sim_db *db, const cJSON *m)
