@@ -128,9 +128,10 @@ static void queries_join_group_and_sort(void **state)
          "d.name "
          "WHERE b.backup_set_id IS NULL AND d.database_id = 5",
          "Sales"},
-        {"SELECT v.volume_mount_point FROM sys.master_files f CROSS APPLY sys.dm_os_volume_stats("
+        {"SELECT v.total_bytes / 1048576 FROM sys.master_files f CROSS APPLY "
+         "sys.dm_os_volume_stats("
          "f.database_id, f.file_id) v WHERE f.database_id = 5 AND f.file_id = 1",
-         "/"},
+         "65536"},
         {"SELECT COUNT(*) FROM sys.databases d OUTER APPLY (SELECT TOP (1) x.backup_set_id FROM "
          "msdb.dbo.backupset x WHERE x.database_name = d.name ORDER BY 1 DESC) b",
          "7"},

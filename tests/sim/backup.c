@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "others.h"
+
 static bool is_nul(const char *path)
 {
     return sim_text_is(path, "NUL") || sim_text_is(path, "NUL:");
@@ -66,29 +68,37 @@ static bool read_plan(struct plan *p, struct frame *f, const struct stmt *st)
     return read_targets(p, st) && sim_backup_options(p, st);
 }
 
-/* Pages by file: all used ones, the changed ones, or the log's. */
+/* Pages of one file: all used ones, the changed ones and at least the header extents, or the log's.
+ */
+static int64_t file_pages(const struct plan *p, const struct sim_db *db, const struct sim_dbfile *f)
+{
+    int64_t all = sim_db_pages(db, SIM_ROWS) + sim_db_pages(db, SIM_FILESTREAM);
+
+    if (f->type == SIM_LOG)
+        return p->log ? db->log_pages : db->active_pages;
+    if (!p->differential)
+        return f->used_pages;
+    int64_t pages = all ? db->changed_pages * f->used_pages / all : 0;
+    pages += f->type == SIM_ROWS ? 40 : 0;
+    return pages < f->used_pages ? pages : f->used_pages;
+}
+
+/* Rows, then FILESTREAM and memory-optimised containers, then the log. */
 static void count_pages_locked(struct plan *p)
 {
+    static const enum sim_file_type order[] = {SIM_ROWS, SIM_FILESTREAM, SIM_LOG};
     const struct sim_db *db = sim_db_by_id_locked(p->sim, p->db_id);
-    int64_t data = sim_db_pages(db, 0);
 
-    for (int type = 0; type < 2; type++)
+    for (size_t t = 0; t < 3; t++)
         for (int i = 0; i < db->file_count && p->file_count < 64; i++) {
             const struct sim_dbfile *f = &db->files[i];
-            if (f->type != type || (p->log && type == 0))
+            if (f->type != (int)order[t] || (p->log && f->type != SIM_LOG))
                 continue;
-            int64_t pages = f->used_pages;
-            if (type == 0 && p->differential) /* at least the header extents */
-                pages = 40 + (data ? db->changed_pages * f->used_pages / data : 0);
-            if (type == 0 && pages > f->used_pages)
-                pages = f->used_pages;
-            if (type == 1)
-                pages = p->log ? db->log_pages : 2;
-            p->pages[p->file_count] = pages;
+            p->pages[p->file_count] = file_pages(p, db, f);
             p->files[p->file_count] = sim_arena_dup(p->frame->arena, f->name);
-            p->file_ids[p->file_count++] = f->id;
-            p->total_pages += pages;
-            if (type == 0)
+            p->file_ids[p->file_count] = f->id;
+            p->total_pages += p->pages[p->file_count++];
+            if (f->type != SIM_LOG)
                 p->allocated_bytes += f->pages * SIM_PAGE;
         }
 }
@@ -97,6 +107,10 @@ static void publish(struct plan *p, int percent, int64_t elapsed_ms)
 {
     struct session *s = p->session;
     pthread_mutex_lock(&p->sim->lock);
+    int64_t due = p->start_us + elapsed_ms * 1000, now = sim_now_us_locked(p->sim);
+    if (now < due) /* the simulated clock keeps up with what nobody waits for */
+        p->sim->skipped_us += due - now;
+    sim_moments_run_locked(p->sim, p->number, percent);
     s->percent = percent;
     s->remaining_ms = p->took_ms > elapsed_ms ? p->took_ms - elapsed_ms : 0;
     s->cpu_ms += percent ? p->cpu_ms / 1000 : 0;
@@ -286,16 +300,11 @@ static bool run(struct plan *p)
     s->command_db = p->db_id;
     p->start_us = sim_now_us_locked(sim);
     p->started = true;
+    p->number = ++sim->backups_begun;
+    sim_moments_run_locked(sim, p->number, 0);
     pthread_cond_broadcast(&sim->changed);
     pthread_mutex_unlock(&sim->lock);
-    int64_t start = sim_mono_us();
-    bool good = run_pages(p, start, &said) && end_messages(p, said);
-    int64_t waited = sim_mono_us() - start;
-    pthread_mutex_lock(&sim->lock);
-    if (good && waited < p->took_ms * 1000)
-        sim->skipped_us += p->took_ms * 1000 - waited;
-    pthread_mutex_unlock(&sim->lock);
-    return good;
+    return run_pages(p, sim_mono_us(), &said) && end_messages(p, said);
 }
 
 static void end(struct plan *p, bool good)

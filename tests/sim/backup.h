@@ -42,6 +42,7 @@ struct plan {
     int64_t took_ms;
     int64_t start_us;
     int position, media_id;
+    int number; /* of the backups since the start */
     int64_t cpu_ms;
     double starved, write_share;
     bool started;

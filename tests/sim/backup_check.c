@@ -37,24 +37,30 @@ static bool check_edition(struct plan *p)
     return true;
 }
 
-static int state_error(const struct sim_db *db)
+/* What its state says. An availability replica that cannot be read can be backed up all the same.
+ */
+static int state_error(const struct session *s, const struct sim_db *db)
 {
-    static const struct {
-        const char *state;
-        int number;
-    } rows[] = {{"OFFLINE", 942}, {"RESTORING", 927},        {"RECOVERING", 922},
-                {"SUSPECT", 926}, {"RECOVERY_PENDING", 945}, {"EMERGENCY", 3033}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        if (sim_text_is(rows[i].state, db->state))
-            return rows[i].number;
-    return 0;
+    int error = sim_database_error_locked(s, db);
+
+    if (sim_text_is(db->state, "EMERGENCY"))
+        return 3033;
+    return error == 976 || error == 978 ? 0 : error;
+}
+
+/* On a secondary: full copies and logs; from 2025 all but copies of the log. */
+static bool secondary_takes(const struct plan *p)
+{
+    if (p->log)
+        return !p->copy_only;
+    return p->sim->major >= 17 || (p->copy_only && !p->differential);
 }
 
 /* The error for this kind of backup of this database, 0 = none. */
 static int database_error(const struct plan *p, const struct sim_db *db)
 {
-    bool secondary = db->replica_role && sim_text_is(db->replica_role, "SECONDARY");
-    int state = state_error(db);
+    const struct sim_group *g = sim_group_of_locked(p->sim, db);
+    int state = state_error(p->session, db);
 
     if (state)
         return state;
@@ -66,8 +72,10 @@ static int database_error(const struct plan *p, const struct sim_db *db)
         return 3024;
     if (db->standby)
         return 3036;
-    if (secondary && (p->log ? p->copy_only : p->differential || !p->copy_only))
+    if (g && g->role == SIM_SECONDARY && !secondary_takes(p))
         return 3059;
+    if (sim_single_user_error_locked(p->session, db))
+        return 924;
     if (p->log && db->recovery == 'S')
         return 4208;
     if (p->log && !db->has_full)
@@ -107,7 +115,10 @@ static bool check_memory(struct plan *p)
     int64_t buffers = p->buffers ? p->buffers : 7;
     int64_t size = p->transfer ? p->transfer : 1048576;
     int64_t sets = p->compression ? 3 : 1;
-    int64_t limit = p->sim->backup_memory_mib * 1048576;
+    int64_t mib = p->sim->backup_memory_mib; /* what the engine sets itself */
+    if (mib > p->sim->free_memory_mib)
+        mib = p->sim->free_memory_mib; /* the buffers are outside the buffer pool */
+    int64_t limit = mib * 1048576;
 
     if (buffers > limit / size / sets)
         return sim_raise(p->session, 701, 123, "default", NULL);

@@ -90,7 +90,7 @@ static void move_lsns(struct plan *p, struct sim_db *db, struct sim_set *x)
     if (p->copy_only)
         return;
     for (int i = 0; i < db->file_count; i++) {
-        if (db->files[i].type)
+        if (db->files[i].type == SIM_LOG)
             continue;
         db->files[i].diff_base_lsn = x->checkpoint_lsn;
         db->files[i].diff_base_ticks = x->start_ticks;
@@ -108,8 +108,10 @@ static void count_io(struct plan *p, struct sim_db *db)
     int64_t size = p->transfer ? p->transfer : 1048576;
 
     for (int i = 0; i < p->file_count; i++) {
-        struct sim_dbfile *f = &db->files[p->file_ids[i] - 1];
+        struct sim_dbfile *f = sim_db_file(db, p->file_ids[i]);
         int64_t bytes = p->pages[i] * SIM_PAGE, reads = (bytes + size - 1) / size;
+        if (!f)
+            continue;
         f->reads += reads;
         f->read_bytes += bytes;
         f->read_stall_ms += p->total_pages ? p->took_ms * p->pages[i] / p->total_pages * 6 / 10 : 0;

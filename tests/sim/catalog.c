@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "others.h"
+
 void tsql_row(struct filler *f)
 {
     f->row = sim_rowset_row(f->ev->arena, f->rows);
@@ -31,6 +33,11 @@ void tsql_put_int(struct filler *f, const char *column, int64_t v)
     tsql_put(f, column, sim_bigint(v));
 }
 
+void tsql_put_guid(struct filler *f, const char *column, const uint8_t guid[16])
+{
+    tsql_put(f, column, sim_guid(sim_arena_dupn(f->ev->arena, guid, 16)));
+}
+
 static struct type spec_type(const char *spec)
 {
     static const struct {
@@ -52,14 +59,28 @@ static struct type spec_type(const char *spec)
     return sim_type(VT_INT, 0);
 }
 
+/* Whether the version at the mark ('@' or '<') of a column is reached; absent = `otherwise`. */
+static bool reached(const struct sim *sim, const char *spec, size_t len, char mark, bool otherwise)
+{
+    const char *at = memchr(spec, mark, len);
+    char *end = NULL;
+    if (!at)
+        return otherwise;
+    int version = (int)strtol(at + 1, &end, 10);
+    return sim_is_since(sim, version, *end == '.' ? (int)strtol(end + 1, NULL, 10) : 0);
+}
+
+static bool has_column(const struct sim *sim, const char *spec, size_t len)
+{
+    return reached(sim, spec, len, '@', true) && !reached(sim, spec, len, '<', false);
+}
+
 static void add_columns(struct eval *ev, const struct view *view, struct rowset *rows)
 {
     const char *p = view->columns;
     while (*p) {
         size_t whole = strcspn(p, ","), name = strcspn(p, ":");
-        const char *since = memchr(p, '@', whole);
-        int version = since ? (int)strtol(since + 1, NULL, 10) : 0;
-        if (ev->session->sim->major >= version)
+        if (has_column(ev->session->sim, p, whole))
             sim_rowset_column(ev->arena, rows, sim_arena_dupn(ev->arena, p, name),
                               spec_type(p + name + 1));
         p += whole + (p[whole] == ',');
@@ -69,12 +90,13 @@ static void add_columns(struct eval *ev, const struct view *view, struct rowset 
 static const struct view *find_view(const struct session *s, const char *schema, const char *name,
                                     bool is_call)
 {
-    const struct view *const tables[] = {tsql_sys_views, tsql_dmv_views, tsql_msdb_views,
-                                         tsql_db_views};
-    for (size_t t = 0; t < 4; t++)
+    const struct view *const tables[] = {tsql_sys_views,  tsql_dmv_views,  tsql_msdb_views,
+                                         tsql_db_views,   tsql_hadr_views, tsql_os_views,
+                                         tsql_trace_views};
+    for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++)
         for (const struct view *v = tables[t]; v->name; v++)
             if (sim_text_is(v->schema, schema) && sim_text_is(v->name, name) &&
-                s->sim->major >= v->since && (v->args >= 0) == is_call)
+                sim_is_since(s->sim, v->since, 0) && (v->args >= 0) == is_call)
                 return v;
     return NULL;
 }
@@ -89,12 +111,24 @@ static const char *dotted(struct arena *arena, const struct name *n)
     return text;
 }
 
+static const char *upper(struct arena *arena, const char *name)
+{
+    char *text = sim_arena_printf(arena, "SYS.%s", name);
+    if (sim_text_begins(name, "fn_"))
+        text += 4; /* a function's name stands alone in the message */
+    for (char *p = text; *p; p++)
+        *p = (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
+    return text;
+}
+
 /* Severities as a reader without the right sees them: 300 (which right), then 297. */
 static bool refuse_view(struct session *s, const struct view *v)
 {
     if (!strcmp(v->schema, "dbo"))
         return sim_raise(s, 229, 5, "SELECT", v->name, "msdb", "dbo", NULL);
     const char *right = v->right;
+    if (!strcmp(right, "ALTER TRACE"))
+        return sim_raise(s, 8189, 10, upper(&s->arena, v->name), NULL);
     if (sim_text_is(right, "VIEW SERVER STATE") && s->sim->major >= 16)
         right = "VIEW SERVER PERFORMANCE STATE";
     sim_raise(s, 300, 1, right, "server", "master", NULL);
@@ -132,6 +166,9 @@ static bool fill_view(struct eval *ev, const struct view *v, const struct from *
         return true;
     if (!may_read(s, v))
         return refuse_view(s, v);
+    pthread_mutex_lock(&s->sim->lock);
+    sim_moments_run_locked(s->sim, 0, 0);
+    pthread_mutex_unlock(&s->sim->lock);
     struct filler f = {.ev = ev,
                        .session = s,
                        .sim = s->sim,
@@ -150,6 +187,17 @@ static bool variable_table(struct eval *ev, const char *name, bool describe, str
             ev->session, 1087, 15, 2,
             sim_arena_printf(ev->arena, "Must declare the table variable \"%s\".", name));
     *out = tsql_table_rows_locked(ev->arena, v->table, describe);
+    return true;
+}
+
+/* Its own database is entered already; another one may refuse. */
+static bool may_enter(struct session *s, const struct name *n, const char *database)
+{
+    const char *real = NULL;
+    if (n->count > 2 && n->part[n->count - 3] && !sim_text_is(database, s->database))
+        return sim_database_open(s, database, &real);
+    if (!sim_may_enter(s, database))
+        return sim_raise(s, 916, 2, s->login, database, NULL);
     return true;
 }
 
@@ -179,8 +227,8 @@ bool tsql_table(struct eval *ev, const struct from *f, bool describe, struct val
     pthread_mutex_unlock(&sim->lock);
     if (!known || n->count > 3)
         return sim_raise(s, known ? 208 : 911, 1, known ? missing : database, NULL);
-    if (!sim_may_enter(s, database))
-        return sim_raise(s, 916, 2, s->login, database, NULL);
+    if (!may_enter(s, n, database))
+        return false;
     if (sim_fault_is_set(sim, SIM_HIDE, name))
         return sim_raise(s, 208, 1, missing, NULL);
     bool msdb = sim_text_is(database, "msdb") && (!schema || sim_text_is(schema, "dbo"));

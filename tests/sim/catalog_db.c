@@ -1,4 +1,4 @@
-/* catalog_db.c: views about space, encryption, mirroring and availability groups of databases. */
+/* catalog_db.c: views about space, encryption and principals of databases. */
 #include <string.h>
 
 #include "catalog.h"
@@ -30,7 +30,7 @@ static bool fill_log_space(struct filler *f)
     const struct sim_db *db = sim_db_find_locked(f->sim, f->database);
     int64_t total = 0;
     for (int i = 0; db && i < db->file_count; i++)
-        total += db->files[i].type ? db->files[i].pages * SIM_PAGE : 0;
+        total += db->files[i].type == SIM_LOG ? db->files[i].pages * SIM_PAGE : 0;
     if (db) {
         tsql_row(f);
         tsql_put_int(f, "database_id", db->id);
@@ -57,39 +57,6 @@ static bool fill_encryption(struct filler *f)
         tsql_put_text(f, "key_algorithm", "AES");
         tsql_put_int(f, "key_length", 256);
         tsql_put_text(f, "encryptor_type", "CERTIFICATE");
-    }
-    pthread_mutex_unlock(&f->sim->lock);
-    return true;
-}
-
-static bool fill_mirroring(struct filler *f)
-{
-    pthread_mutex_lock(&f->sim->lock);
-    for (int i = 0; i < f->sim->db_count; i++) {
-        tsql_row(f);
-        tsql_put_int(f, "database_id", f->sim->dbs[i]->id);
-    }
-    pthread_mutex_unlock(&f->sim->lock);
-    return true;
-}
-
-static bool fill_replicas(struct filler *f)
-{
-    pthread_mutex_lock(&f->sim->lock);
-    for (int i = 0; i < f->sim->db_count; i++) {
-        const struct sim_db *db = f->sim->dbs[i];
-        if (!db->replica_role)
-            continue;
-        bool primary = sim_text_is(db->replica_role, "PRIMARY");
-        tsql_row(f);
-        tsql_put_int(f, "database_id", db->id);
-        tsql_put(f, "group_id", sim_guid(sim_arena_dupn(f->ev->arena, db->guid, 16)));
-        tsql_put(f, "replica_id", sim_guid(sim_arena_dupn(f->ev->arena, db->family_guid, 16)));
-        tsql_put_int(f, "is_local", 1);
-        tsql_put_int(f, "is_primary_replica", primary);
-        tsql_put_int(f, "role", primary ? 1 : 2);
-        tsql_put_text(f, "role_desc", db->replica_role);
-        tsql_put_text(f, "synchronization_state_desc", "SYNCHRONIZED");
     }
     pthread_mutex_unlock(&f->sim->lock);
     return true;
@@ -127,14 +94,6 @@ const struct view tsql_db_views[] = {
      "log_space_in_bytes_since_last_backup:b@12", fill_log_space},
     {"sys", "dm_database_encryption_keys", 10, "VIEW SERVER STATE", -1,
      "database_id:i,encryption_state:i,percent_complete:f,key_algorithm:n32,key_length:i,encryptor_type:n32@12", fill_encryption},
-    {"sys", "database_mirroring", 0, NULL, -1,
-     "database_id:i,mirroring_guid:g,mirroring_state:t,mirroring_role:t,mirroring_role_desc:n60", fill_mirroring},
-    {"sys", "dm_hadr_database_replica_states", 11, "VIEW SERVER STATE", -1,
-     "database_id:i,group_id:g,replica_id:g,is_local:B,is_primary_replica:B@12,synchronization_state_desc:n60", fill_replicas},
-    {"sys", "dm_hadr_availability_replica_states", 11, "VIEW SERVER STATE", -1,
-     "replica_id:g,group_id:g,is_local:B,role:t,role_desc:n60", fill_replicas},
-    {"sys", "availability_replicas", 11, NULL, -1, "replica_id:g,group_id:g,replica_server_name:n256", fill_nothing},
-    {"sys", "availability_groups", 11, NULL, -1, "group_id:g,name:n128", fill_nothing},
     {"sys", "database_principals", 0, NULL, -1, "name:n128,principal_id:i,type:v1,type_desc:n60,is_fixed_role:B", fill_principals},
     {"sys", "backup_devices", 0, NULL, -1, "name:n128,type:t,type_desc:n60,physical_name:n260", fill_nothing},
     {"sys", "certificates", 0, NULL, -1, "name:n128,certificate_id:i,thumbprint:x32", fill_nothing},

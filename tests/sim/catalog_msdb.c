@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "catalog.h"
+#include "others.h"
 
 static void put_lsn(struct filler *f, const char *column, uint64_t lsn)
 {
@@ -144,15 +145,35 @@ static bool fill_backupfiles(struct filler *f)
             tsql_put_int(f, "backup_set_id", f->sim->sets[i].id);
             tsql_put_int(f, "file_number", x->id);
             tsql_put_int(f, "backed_up_page_count", x->used_pages);
-            tsql_put_text(f, "file_type", x->type ? "L" : "D");
+            tsql_put_text(f, "file_type", x->type == SIM_LOG ? "L" : x->type ? "S" : "D");
             tsql_put(f, "file_size", sim_decimal(x->pages * SIM_PAGE, 20, 0));
             tsql_put_text(f, "logical_name", x->name);
             tsql_put_text(f, "physical_name", x->path);
             tsql_put_text(f, "state_desc", "ONLINE");
-            tsql_put(f, "backup_size", sim_decimal(x->type ? 0 : x->used_pages * SIM_PAGE, 20, 0));
+            tsql_put(f, "backup_size",
+                     sim_decimal(x->type == SIM_LOG ? 0 : x->used_pages * SIM_PAGE, 20, 0));
             put_lsn(f, "differential_base_lsn", x->diff_base_lsn);
             tsql_put_int(f, "is_present", 1);
         }
+    }
+    pthread_mutex_unlock(&f->sim->lock);
+    return true;
+}
+
+static bool fill_restores(struct filler *f)
+{
+    pthread_mutex_lock(&f->sim->lock);
+    for (int i = 0; i < f->sim->foreign_count; i++) {
+        const struct sim_foreign *x = &f->sim->foreigns[i];
+        if (!x->ended || x->kind != SIM_FOREIGN_RESTORE)
+            continue;
+        tsql_row(f);
+        tsql_put_int(f, "restore_history_id", i + 1);
+        tsql_put(f, "restore_date",
+                 sim_time(VT_DATETIME, whole_second(sim_ticks_local(f->sim, x->start_us))));
+        tsql_put_text(f, "destination_database_name", x->database);
+        tsql_put_text(f, "user_name", "someone_else");
+        tsql_put_text(f, "restore_type", "D");
     }
     pthread_mutex_unlock(&f->sim->lock);
     return true;
@@ -187,7 +208,7 @@ const struct view tsql_msdb_views[] = {
      "backup_set_id:i,file_number:N10,backed_up_page_count:N10,file_type:v1,file_size:N20,"
      "logical_name:n128,physical_name:n260,state_desc:n64,backup_size:N20,differential_base_lsn:N25,"
      "is_present:B", fill_backupfiles},
-    {"dbo", "restorehistory", 0, NULL, -1, "restore_history_id:i,restore_date:d,destination_database_name:n128", fill_none},
+    {"dbo", "restorehistory", 0, NULL, -1, "restore_history_id:i,restore_date:d,destination_database_name:n128,user_name:n128,restore_type:v1", fill_restores},
     {"dbo", "sysjobs", 0, NULL, -1, "job_id:g,name:n128,enabled:t", fill_none},
     {NULL, NULL, 0, NULL, 0, NULL, NULL},
 };

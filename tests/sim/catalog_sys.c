@@ -62,8 +62,11 @@ static void put_database(struct filler *f, const struct sim_db *db)
     tsql_put_int(f, "is_encrypted", db->encrypted);
     tsql_put_int(f, "is_distributor", 0);
     tsql_put_int(f, "is_cdc_enabled", 0);
-    if (db->replica_role)
-        tsql_put(f, "replica_id", sim_guid(sim_arena_dupn(f->ev->arena, db->family_guid, 16)));
+    const struct sim_group *group = sim_group_of_locked(f->sim, db);
+    if (group) {
+        tsql_put_guid(f, "replica_id", group->local_id);
+        tsql_put_guid(f, "group_database_id", db->family_guid);
+    }
     tsql_put(f, "service_broker_guid", sim_guid(sim_arena_dupn(f->ev->arena, db->guid, 16)));
 }
 
@@ -89,27 +92,29 @@ static void put_lsn(struct filler *f, const char *column, uint64_t lsn)
 static void put_file(struct filler *f, const struct sim_db *db, const struct sim_dbfile *file,
                      const char *path)
 {
+    static const char *const types[] = {"ROWS", "LOG", "FILESTREAM"};
+
     tsql_row(f);
     tsql_put_int(f, "database_id", db->id);
     tsql_put_int(f, "file_id", file->id);
     tsql_put(f, "file_guid", sim_guid(sim_arena_dupn(f->ev->arena, file->guid, 16)));
     tsql_put_int(f, "type", file->type);
-    tsql_put_text(f, "type_desc", file->type ? "LOG" : "ROWS");
-    tsql_put_int(f, "data_space_id", file->type ? 0 : 1);
+    tsql_put_text(f, "type_desc", types[file->type]);
+    tsql_put_int(f, "data_space_id", file->data_space);
     tsql_put_text(f, "name", file->name);
     tsql_put_text(f, "physical_name", path);
     tsql_put_int(f, "state", state_number(db->state));
     tsql_put_text(f, "state_desc", db->state);
     tsql_put_int(f, "size", file->pages);
-    tsql_put_int(f, "max_size", file->type ? 268435456 : -1);
-    tsql_put_int(f, "growth", 8192);
+    tsql_put_int(f, "max_size", file->type == SIM_LOG ? 268435456 : -1);
+    tsql_put_int(f, "growth", file->type == SIM_FILESTREAM ? 0 : 8192);
     tsql_put_int(f, "is_media_read_only", 0);
     tsql_put_int(f, "is_read_only", db->read_only);
     tsql_put_int(f, "is_sparse", file->sparse);
     tsql_put_int(f, "is_percent_growth", 0);
     tsql_put_int(f, "is_name_reserved", 0);
     put_lsn(f, "create_lsn", 0);
-    if (file->type == 0 && file->diff_base_lsn) {
+    if (file->type != SIM_LOG && file->diff_base_lsn) {
         put_lsn(f, "differential_base_lsn", file->diff_base_lsn);
         tsql_put(f, "differential_base_guid",
                  sim_guid(sim_arena_dupn(f->ev->arena, file->diff_base_guid, 16)));
@@ -126,8 +131,11 @@ static bool fill_master_files(struct filler *f)
     pthread_mutex_lock(&f->sim->lock);
     for (int id = 1; id < 400; id++) {
         const struct sim_db *db = sim_db_by_id_locked(f->sim, id);
-        for (int i = 0; db && i < db->file_count; i++)
+        for (int i = 0; db && i < db->file_count; i++) {
             put_file(f, db, &db->files[i], db->files[i].path);
+            if (db->files[i].type == SIM_FILESTREAM) /* only sys.database_files knows */
+                tsql_put_int(f, "size", 0);
+        }
     }
     pthread_mutex_unlock(&f->sim->lock);
     return true;
@@ -188,6 +196,7 @@ static bool fill_configurations(struct filler *f)
                 {1584, "backup checksum default", sim->config_checksum, 0, 1, 12, 0},
                 {1595, "backup compression algorithm", sim->config_algorithm, 0,
                  sim->major >= 17 ? 3 : 2, 16, 0},
+                {1568, "default trace enabled", sim->config_trace, 0, 1, 0, 1},
                 {16390, "xp_cmdshell", 0, 0, 1, 0, 1},
                 {1580, "filestream access level", 0, 0, 2, 0, 0},
                 {16393, "contained database authentication", 0, 0, 1, 11, 0}};
@@ -300,20 +309,36 @@ static bool fill_permissions(struct filler *f)
     return true;
 }
 
-static bool fill_nothing(struct filler *f)
+static bool fill_filegroups(struct filler *f)
 {
-    (void)f;
+    static const struct {
+        const char *name, *type, *text;
+    } spaces[] = {{"PRIMARY", "FG", "ROWS_FILEGROUP"},
+                  {"FILESTREAM", "FD", "FILESTREAM_DATA_FILEGROUP"},
+                  {"MEMORY_OPTIMIZED", "FX", "MEMORY_OPTIMIZED_DATA_FILEGROUP"}};
+    pthread_mutex_lock(&f->sim->lock);
+    const struct sim_db *db = sim_db_find_locked(f->sim, f->database);
+    for (int space = 1; db && space <= 3; space++) {
+        bool there = false;
+        for (int i = 0; i < db->file_count; i++)
+            there = there || db->files[i].data_space == space;
+        if (!there)
+            continue;
+        tsql_row(f);
+        tsql_put_text(f, "name", spaces[space - 1].name);
+        tsql_put_int(f, "data_space_id", space);
+        tsql_put_text(f, "type", spaces[space - 1].type);
+        tsql_put_text(f, "type_desc", spaces[space - 1].text);
+        tsql_put_int(f, "is_default", space == 1);
+        tsql_put_int(f, "is_read_only", 0);
+    }
+    pthread_mutex_unlock(&f->sim->lock);
     return true;
 }
 
-static bool fill_traces(struct filler *f)
+static bool fill_nothing(struct filler *f)
 {
-    tsql_row(f);
-    tsql_put_int(f, "id", 1);
-    tsql_put_int(f, "status", 1);
-    tsql_put_text(f, "path",
-                  f->sim->windows ? "C:\\Data\\log_1.trc" : "/var/opt/mssql/log/log_1.trc");
-    tsql_put_int(f, "is_default", 1);
+    (void)f;
     return true;
 }
 
@@ -407,14 +432,13 @@ const struct view tsql_sys_views[] = {
      "default_language_name:n128", fill_principals},
     {"sys", "fn_my_permissions", 0, NULL, 2,
      "entity_name:n128,subentity_name:n128,permission_name:n60", fill_permissions},
-    {"sys", "traces", 0, "ALTER TRACE", -1, "id:i,status:i,path:n260,is_default:B", fill_traces},
     {"sys", "tables", 0, NULL, -1, "name:n128,object_id:i,schema_id:i,type:v2,type_desc:n60", fill_tables},
     {"sys", "objects", 0, NULL, -1, "name:n128,object_id:i,schema_id:i,type:v2,type_desc:n60", fill_tables},
     {"sys", "columns", 0, NULL, -1, "object_id:i,name:n128,column_id:i,max_length:s,is_nullable:B", fill_columns},
     {"sys", "schemas", 0, NULL, -1, "name:n128,schema_id:i,principal_id:i", fill_schemas},
     {"sys", "sysfiles", 0, NULL, -1, "name:n128", fill_nothing},
     {"sys", "dm_server_services", 10, "VIEW SERVER STATE", -1, "servicename:n256,status_desc:n256,service_account:n256", fill_nothing},
-    {"sys", "filegroups", 0, NULL, -1, "name:n128,data_space_id:i,type:v2,is_read_only:B", fill_nothing},
+    {"sys", "filegroups", 0, NULL, -1, "name:n128,data_space_id:i,type:v2,type_desc:n60,is_default:B,is_read_only:B", fill_filegroups},
     {"INFORMATION_SCHEMA", "TABLES", 0, NULL, -1, "TABLE_CATALOG:n128,TABLE_SCHEMA:n128,TABLE_NAME:n128,TABLE_TYPE:v10", fill_tables},
     {"INFORMATION_SCHEMA", "COLUMNS", 0, NULL, -1,
      "TABLE_SCHEMA:n128,TABLE_NAME:n128,COLUMN_NAME:n128,ORDINAL_POSITION:i,IS_NULLABLE:v3,DATA_TYPE:n128", fill_columns},

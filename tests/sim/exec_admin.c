@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "catalog.h"
+#include "others.h"
 
 bool sim_set_language(struct session *s, const char *name)
 {
@@ -26,30 +27,14 @@ bool sim_set_language(struct session *s, const char *name)
 
 bool sim_use_database(struct session *s, const char *name)
 {
-    struct sim *sim = s->sim;
-    static const struct {
-        const char *state;
-        int number;
-    } states[] = {{"OFFLINE", 942}, {"RESTORING", 927},        {"RECOVERING", 922},
-                  {"SUSPECT", 926}, {"RECOVERY_PENDING", 945}, {"EMERGENCY", 0},
-                  {"ONLINE", 0}};
+    const char *real = NULL;
 
-    pthread_mutex_lock(&sim->lock);
-    const struct sim_db *db = sim_db_find_locked(sim, name);
-    const char *real = db ? sim_arena_dup(&s->arena, db->name) : NULL;
-    const char *state = db ? sim_arena_dup(&s->arena, db->state) : "";
+    if (!sim_database_open(s, name, &real))
+        return false;
+    pthread_mutex_lock(&s->sim->lock);
     const char *old = sim_arena_dup(&s->arena, s->database);
-    pthread_mutex_unlock(&sim->lock);
-    if (!real)
-        return sim_raise(s, 911, 1, name, NULL);
-    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-        if (sim_text_is(states[i].state, state) && states[i].number)
-            return sim_raise(s, states[i].number, 1, real, NULL);
-    if (!sim_may_enter(s, real))
-        return sim_raise(s, 916, 1, s->login, real, NULL);
-    pthread_mutex_lock(&sim->lock);
     sim_replace(&s->database, real);
-    pthread_mutex_unlock(&sim->lock);
+    pthread_mutex_unlock(&s->sim->lock);
     sim_reply_env(s, 1, real, old);
     sim_raise(s, 5701, s->ready ? 1 : 2, real, NULL);
     return true;
@@ -289,6 +274,7 @@ static bool run_kill(struct frame *f, const struct stmt *st)
             other->killed = found = true;
             (void)shutdown(other->wire.fd, SHUT_RD); /* its thread notices and says good-bye */
         }
+    found = found || sim_foreign_kill_locked(s->sim, (int)v.i);
     pthread_mutex_unlock(&s->sim->lock);
     return found ? true : sim_raise(s, 6106, 2, sim_num(s, v.i), NULL);
 }

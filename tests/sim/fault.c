@@ -4,12 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "others.h"
 
 struct verb {
     const char *name;
     enum sim_fault_kind kind;
     int percent;
+};
+
+struct act { /* one that happens at once */
+    struct sim *sim;
+    const cJSON *o;
+    char *error;
+    size_t size;
+    void (*plain)(struct sim *sim);
 };
 
 static const struct verb verbs[] = {
@@ -30,9 +38,10 @@ static const struct verb verbs[] = {
     {"slow", SIM_SLOW, 0},
 };
 
-static const char *const members[] = {
-    "do",     "match", "nth",      "times",    "number", "severity", "state", "text", "percent",
-    "factor", "path",  "free_mib", "database", "mib",    "on",       "name",  NULL};
+static const char *const members[] = {"do",       "match",    "nth",      "times",     "number",
+                                      "severity", "state",    "text",     "percent",   "factor",
+                                      "path",     "free_mib", "database", "mib",       "on",
+                                      "name",     "kind",     "seconds",  "copy_only", NULL};
 
 static int problem(char *error, size_t size, const char *what)
 {
@@ -46,16 +55,16 @@ static int number(const cJSON *object, const char *name, int fallback)
     return cJSON_IsNumber(m) ? (int)m->valuedouble : fallback;
 }
 
+static double real(const cJSON *object, const char *name, double fallback)
+{
+    const cJSON *m = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(m) ? m->valuedouble : fallback;
+}
+
 static const char *text(const cJSON *object, const char *name, const char *fallback)
 {
     const cJSON *m = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsString(m) ? m->valuestring : fallback;
-}
-
-static void clear_locked(struct sim *sim)
-{
-    sim_faults_free_locked(sim);
-    sim_release_locked(sim);
 }
 
 void sim_faults_free_locked(struct sim *sim)
@@ -88,20 +97,24 @@ static void add_locked(struct sim *sim, const struct verb *verb, const cJSON *o)
                            .text = sim_dup(text(o, "text", NULL))};
 }
 
-static int fill_volume_locked(struct sim *sim, const cJSON *o, char *error, size_t size)
+static int fill_volume_locked(struct act *a)
 {
+    struct sim *sim = a->sim;
+    const cJSON *o = a->o;
     struct sim_volume *v = sim_volume_of_locked(sim, text(o, "path", sim->backup_dir));
     if (!v)
-        return problem(error, size, "no volume has this path");
+        return problem(a->error, a->size, "no volume has this path");
     v->used_bytes += sim_volume_free_locked(sim, v) - (int64_t)number(o, "free_mib", 0) * 1048576;
     return 0;
 }
 
-static int write_pages_locked(struct sim *sim, const cJSON *o, char *error, size_t size)
+static int write_pages_locked(struct act *a)
 {
+    struct sim *sim = a->sim;
+    const cJSON *o = a->o;
     struct sim_db *db = sim_db_find_locked(sim, text(o, "database", "Sales"));
     if (!db)
-        return problem(error, size, "there is no such database");
+        return problem(a->error, a->size, "there is no such database");
     int64_t pages = (int64_t)number(o, "mib", 1) * 128;
     db->changed_pages += pages;
     db->log_pages += pages;
@@ -109,96 +122,135 @@ static int write_pages_locked(struct sim *sim, const cJSON *o, char *error, size
     return 0;
 }
 
-/* A set that somebody else has made; a full one that is no copy moves the differential base. */
-static void foreign_set_locked(struct sim *sim, const char *database, bool vss)
+static bool is_off(const struct act *a)
 {
-    struct sim_db *db = sim_db_find_locked(sim, database);
-    if (!db)
-        return;
-    sim->sets = sim_realloc(sim->sets, (size_t)(sim->set_count + 1) * sizeof(*sim->sets));
-    struct sim_set *x = &sim->sets[sim->set_count++];
-    int64_t now = sim_ticks_local(sim, sim_now_us_locked(sim));
-    *x = (struct sim_set){.id = sim->set_count,
-                          .media_id = sim->next_media++,
-                          .position = 1,
-                          .type = 'D',
-                          .snapshot = vss,
-                          .start_ticks = now - 60 * TICKS_PER_SECOND,
-                          .finish_ticks = now,
-                          .algorithm = "",
-                          .device_count = 1,
-                          .device_type = vss ? 7 : 2};
-    sim_fill_guid_locked(sim, x->uuid);
-    x->database = sim_dup(db->name);
-    x->user = sim_dup(vss ? "NT SERVICE\\SQLWriter" : "someone_else");
-    x->server = sim_dup(sim->server_name);
-    x->recovery = sim_dup(db->recovery == 'F' ? "FULL" : "SIMPLE");
-    x->pages = sim_db_pages(db, 0);
-    x->backup_bytes = x->compressed_bytes = x->pages * SIM_PAGE;
-    x->devices = sim_alloc(sizeof(char *));
-    x->mirrors = sim_alloc(sizeof(int));
-    x->devices[0] = sim_dup(vss ? "{5E1B0A52-0000-4000-8000-000000000001}1" : "foreign.bak");
-    x->first_lsn = x->checkpoint_lsn = db->lsn += 1600;
-    x->last_lsn = db->lsn += 1600;
-    for (int i = 0; i < db->file_count; i++)
-        if (db->files[i].type == 0)
-            db->files[i].diff_base_lsn = x->checkpoint_lsn;
-    db->has_full = true;
-    db->changed_pages = 0;
+    return cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(a->o, "on"));
 }
 
-static int foreign_locked(struct sim *sim, const cJSON *o)
+/* A request of somebody else begins, or with "on": false ends. `seconds` gives it an end. */
+static int foreign(struct act *a, int kind)
 {
-    const cJSON *on = cJSON_GetObjectItemCaseSensitive(o, "on");
-    if (cJSON_IsFalse(on) && sim->foreign_backup) /* it ends, and is in the history */
-        foreign_set_locked(sim, text(o, "database", "Sales"), false);
-    sim->foreign_backup = !on || cJSON_IsTrue(on);
-    sim_replace(&sim->foreign_database, text(o, "database", "Sales"));
-    sim->foreign_percent = number(o, "percent", 37);
+    struct sim *sim = a->sim;
+
+    if (kind < 0)
+        return problem(a->error, a->size, "kind is backup, backup_log, checkdb, shrink or restore");
+    if (is_off(a)) {
+        sim_foreign_end_locked(sim, (enum sim_foreign_kind)kind, text(a->o, "database", NULL),
+                               sim->moment_us);
+        return 0;
+    }
+    struct sim_foreign *f =
+        sim_foreign_start_locked(sim, (enum sim_foreign_kind)kind, text(a->o, "database", "Sales"),
+                                 sim->moment_us, real(a->o, "seconds", 0));
+    f->percent = real(a->o, "percent", 37);
     return 0;
 }
 
-static int folder_locked(struct sim *sim, const cJSON *o)
+static int foreign_backup_locked(struct act *a)
 {
+    return foreign(a, SIM_FOREIGN_BACKUP);
+}
+
+static int foreign_request_locked(struct act *a)
+{
+    return foreign(a, sim_foreign_kind(text(a->o, "kind", "backup")));
+}
+
+static int vss_locked(struct act *a)
+{
+    const cJSON *copy = cJSON_GetObjectItemCaseSensitive(a->o, "copy_only");
+    int64_t end = a->sim->moment_us;
+    int64_t took = (int64_t)(real(a->o, "seconds", 60) * 1e6);
+
+    sim_foreign_set_locked(a->sim, text(a->o, "database", "Sales"), true, cJSON_IsTrue(copy),
+                           end - took, end);
+    return 0;
+}
+
+static int grow_locked(struct act *a)
+{
+    const struct sim_growth growth = {.start_us = a->sim->moment_us,
+                                      .took_us = (int64_t)(real(a->o, "seconds", 0.1) * 1e6),
+                                      .pages = (int64_t)(real(a->o, "mib", 64) * 128)};
+    if (sim_growth_add_locked(a->sim, text(a->o, "database", "Sales"), text(a->o, "name", "Sales"),
+                              &growth, true))
+        return problem(a->error, a->size, "there is no such database or file");
+    return 0;
+}
+
+static int folder_locked(struct act *a)
+{
+    struct sim *sim = a->sim;
     sim->folders =
         sim_realloc(sim->folders, (size_t)(sim->folder_count + 1) * sizeof(*sim->folders));
-    const cJSON *on = cJSON_GetObjectItemCaseSensitive(o, "on");
     sim->folders[sim->folder_count++] =
-        (struct sim_folder){.path = sim_dup(text(o, "path", "/x")), .denied = cJSON_IsFalse(on)};
+        (struct sim_folder){.path = sim_dup(text(a->o, "path", "/x")), .denied = is_off(a)};
     return 0;
 }
 
-/* Things that happen at once and are not kept. 1 when it is none of them. */
-static int act_locked(struct sim *sim, const char *what, const cJSON *o, char *error, size_t size)
+static int trace_flag_locked(struct act *a)
 {
-    if (!strcmp(what, "clear"))
-        return clear_locked(sim), 0;
-    if (!strcmp(what, "release"))
-        return sim_release_locked(sim), 0;
-    if (!strcmp(what, "restart"))
-        return sim_restart_locked(sim), 0;
-    if (!strcmp(what, "fill_volume"))
-        return fill_volume_locked(sim, o, error, size);
-    if (!strcmp(what, "write_pages"))
-        return write_pages_locked(sim, o, error, size);
-    if (!strcmp(what, "foreign_backup"))
-        return foreign_locked(sim, o);
-    if (!strcmp(what, "vss_snapshot"))
-        return foreign_set_locked(sim, text(o, "database", "Sales"), true), 0;
-    if (!strcmp(what, "drop_all"))
-        return sim_drop_all_locked(sim), 0;
-    if (!strcmp(what, "folder"))
-        return folder_locked(sim, o);
-    if (!strcmp(what, "trace_flag"))
-        return sim_flag_set_locked(sim, number(o, "number", 3042),
-                                   !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "on"))),
-               0;
-    if (!strcmp(what, "stop_listening"))
-        return sim_listen_stop_locked(sim), 0;
+    sim_flag_set_locked(a->sim, number(a->o, "number", 3042), !is_off(a));
+    return 0;
+}
+
+static int clear_locked(struct act *a)
+{
+    sim_faults_free_locked(a->sim);
+    sim_release_locked(a->sim);
+    return 0;
+}
+
+static int plain_locked(struct act *a)
+{
+    a->plain(a->sim);
+    return 0;
+}
+
+/* Things that happen at once and are not kept. */
+static const struct {
+    const char *name;
+    int (*run)(struct act *a);
+    void (*plain)(struct sim *sim);
+} acts[] = {
+    {"clear", clear_locked, NULL},
+    {"release", plain_locked, sim_release_locked},
+    {"restart", plain_locked, sim_restart_locked},
+    {"drop_all", plain_locked, sim_drop_all_locked},
+    {"stop_listening", plain_locked, sim_listen_stop_locked},
+    {"fill_volume", fill_volume_locked, NULL},
+    {"folder", folder_locked, NULL},
+    {"write_pages", write_pages_locked, NULL},
+    {"grow_file", grow_locked, NULL},
+    {"foreign_backup", foreign_backup_locked, NULL},
+    {"foreign_request", foreign_request_locked, NULL},
+    {"vss_snapshot", vss_locked, NULL},
+    {"trace_flag", trace_flag_locked, NULL},
+};
+
+/* 0, -1, or 1 when it is none of them. */
+static int act_locked(struct act *a, const char *what)
+{
+    for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++)
+        if (!strcmp(acts[i].name, what)) {
+            a->plain = acts[i].plain;
+            return acts[i].run(a);
+        }
     return 1;
 }
 
-static int apply(struct sim *sim, const cJSON *o, char *error, size_t size)
+bool sim_fault_is_known(const char *verb)
+{
+    for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++)
+        if (!strcmp(acts[i].name, verb))
+            return true;
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+        if (!strcmp(verbs[i].name, verb))
+            return true;
+    return false;
+}
+
+int sim_fault_act_locked(struct sim *sim, const cJSON *o, int64_t at_us, char *error, size_t size)
 {
     const cJSON *m = NULL;
     cJSON_ArrayForEach(m, o) {
@@ -209,17 +261,24 @@ static int apply(struct sim *sim, const cJSON *o, char *error, size_t size)
             return problem(error, size, m->string);
     }
     const char *what = text(o, "do", "");
-    if (!strcmp(what, "listen"))
-        return sim_listen_again(sim) ? problem(error, size, "the port is taken") : 0;
-    pthread_mutex_lock(&sim->lock);
-    int rc = act_locked(sim, what, o, error, size);
+    sim->moment_us = at_us;
+    int rc = act_locked(&(struct act){.sim = sim, .o = o, .error = error, .size = size}, what);
     for (size_t i = 0; rc == 1 && i < sizeof(verbs) / sizeof(*verbs); i++)
         if (!strcmp(verbs[i].name, what)) {
             add_locked(sim, &verbs[i], o);
             rc = 0;
         }
-    pthread_mutex_unlock(&sim->lock);
     return rc == 1 ? problem(error, size, "\"do\" is not known") : rc;
+}
+
+static int apply(struct sim *sim, const cJSON *o, char *error, size_t error_size)
+{
+    if (!strcmp(text(o, "do", ""), "listen"))
+        return sim_listen_again(sim) ? problem(error, error_size, "the port is taken") : 0;
+    pthread_mutex_lock(&sim->lock);
+    int rc = sim_fault_act_locked(sim, o, sim_now_us_locked(sim), error, error_size);
+    pthread_mutex_unlock(&sim->lock);
+    return rc;
 }
 
 int sim_fault_apply(struct sim *sim, const char *json, char *error, size_t error_size)

@@ -409,8 +409,9 @@ const struct function tsql_text_functions[] = {
 const struct function *tsql_function(const struct sim *sim, const char *name)
 {
     const struct function *const tables[] = {tsql_text_functions, tsql_math_functions,
-                                             tsql_time_functions, tsql_server_functions};
-    for (size_t t = 0; t < 4; t++)
+                                             tsql_time_functions, tsql_server_functions,
+                                             tsql_hadr_functions};
+    for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++)
         for (const struct function *fn = tables[t]; fn->name; fn++)
             if (sim_text_is(fn->name, name))
                 return sim->major >= fn->since ? fn : NULL;

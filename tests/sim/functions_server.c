@@ -54,7 +54,7 @@ FUNCTION(fn_serverproperty)
         {"InstanceName", slash ? slash + 1 : NULL, 0, 0},
         {"Collation", sim->collation, 0, 0},
         {"IsClustered", NULL, 0, 0},
-        {"IsHadrEnabled", NULL, 0, 11},
+        {"IsHadrEnabled", NULL, sim->hadr_enabled, 11},
         {"IsSingleUser", NULL, 0, 0},
         {"IsIntegratedSecurityOnly", NULL, 0, 0},
         {"IsFullTextInstalled", NULL, 0, 0},
@@ -120,6 +120,13 @@ FUNCTION(fn_db)
     return true;
 }
 
+/* A secondary takes no writes though is_read_only of sys.databases is 0 there. */
+static bool is_read_only_locked(const struct sim *sim, const struct sim_db *db)
+{
+    const struct sim_group *g = sim_group_of_locked(sim, db);
+    return db->read_only || db->source_id || (g && g->role != SIM_PRIMARY);
+}
+
 FUNCTION(fn_databasepropertyex)
 {
     struct session *s = ev->session;
@@ -137,7 +144,7 @@ FUNCTION(fn_databasepropertyex)
     else if (db && sim_text_is(p, "UserAccess"))
         *out = text_or_null(ev, db->user_access);
     else if (db && sim_text_is(p, "Updateability"))
-        *out = text_or_null(ev, db->read_only || db->source_id ? "READ_ONLY" : "READ_WRITE");
+        *out = text_or_null(ev, is_read_only_locked(s->sim, db) ? "READ_ONLY" : "READ_WRITE");
     else if (db && sim_text_is(p, "Collation"))
         *out = text_or_null(ev, db->collation);
     else if (db && sim_text_is(p, "IsInStandBy"))
@@ -304,7 +311,7 @@ FUNCTION(fn_fileproperty)
         if (sim_text_is(p, "SpaceUsed"))
             *out = sim_int(file->used_pages);
         else if (sim_text_is(p, "IsLogFile"))
-            *out = sim_int(file->type);
+            *out = sim_int(file->type == SIM_LOG);
         else if (sim_text_is(p, "IsReadOnly"))
             *out = sim_int(db->read_only);
     }
@@ -320,7 +327,8 @@ FUNCTION(fn_has_dbaccess)
         return true;
     pthread_mutex_lock(&s->sim->lock);
     const struct sim_db *db = sim_db_find_locked(s->sim, args[0].s);
-    bool online = db && !strcmp(db->state, "ONLINE");
+    bool online = db && !strcmp(db->state, "ONLINE") && !sim_database_error_locked(s, db) &&
+                  !sim_single_user_error_locked(s, db);
     bool known = db != NULL;
     pthread_mutex_unlock(&s->sim->lock);
     if (known)
@@ -332,13 +340,6 @@ FUNCTION(fn_schema_name)
 {
     UNUSED;
     tsql_set_text(ev, out, "dbo");
-    return true;
-}
-
-FUNCTION(fn_preferred_replica)
-{
-    UNUSED;
-    *out = sim_bit(true);
     return true;
 }
 
@@ -393,7 +394,6 @@ const struct function tsql_server_functions[] = {
     {"OBJECT_ID", 1, 2, R_INT, fn_object_id, 0},    {"COL_LENGTH", 2, 2, R_INT, fn_col_length, 0},
     {"FILEPROPERTY", 2, 2, R_INT, fn_fileproperty, 0}, {"HAS_DBACCESS", 1, 1, R_INT, fn_has_dbaccess, 0},
     {"SCHEMA_NAME", 0, 1, R_NAME, fn_schema_name, 0},
-    {"fn_hadr_backup_is_preferred_replica", 1, 1, R_BIT, fn_preferred_replica, 11},
     {"ERROR_MESSAGE", 0, 0, R_TEXT, fn_error, 0},   {"ERROR_NUMBER", 0, 0, R_INT, fn_error, 0},
     {"ERROR_SEVERITY", 0, 0, R_INT, fn_error, 0},   {"ERROR_STATE", 0, 0, R_INT, fn_error, 0},
     {"ERROR_LINE", 0, 0, R_INT, fn_error, 0},       {"ERROR_PROCEDURE", 0, 0, R_NAME, fn_error, 0},

@@ -183,10 +183,11 @@ static bool enter_database(struct session *s, const char *database)
     struct sim *sim = s->sim;
     pthread_mutex_lock(&sim->lock);
     const struct sim_db *db = sim_db_find_locked(sim, database);
-    bool good = db && strcmp(db->state, "ONLINE") == 0;
+    bool mine = db && (db->group >= 0 || db->mirror == SIM_MIRROR); /* their numbers are told */
+    bool good = mine || (db && strcmp(db->state, "ONLINE") == 0);
     pthread_mutex_unlock(&sim->lock);
-    if (good && sim_may_enter(s, database))
-        return sim_use_database(s, database);
+    if (good && (mine || sim_may_enter(s, database)) && sim_use_database(s, database))
+        return true;
     sim_raise(s, 4060, 1, database, NULL);
     return sim_raise(s, 18456, 1, s->login, NULL);
 }
@@ -203,6 +204,7 @@ int sim_login(struct session *s, const struct bytes *in)
         goto out;
     s->tds_version = negotiate_version(&body);
     s->language = 1033;
+    s->read_only_intent = body.data[26] & 0x20; /* fReadOnlyIntent of TypeFlags */
     if (s->tds_version < 0x72090002)
         goto out; /* nothing older than 2005 */
     if (!check_login(s, &body, &database, &language) || !enter_database(s, database)) {

@@ -210,13 +210,14 @@ static bool sp_configure(struct frame *f, struct parameter *params, int n, int *
         int *slot;
     } rows[] = {{"backup compression default", &sim->config_compression},
                 {"backup checksum default", &sim->config_checksum},
-                {"backup compression algorithm", &sim->config_algorithm}};
+                {"backup compression algorithm", &sim->config_algorithm},
+                {"default trace enabled", &sim->config_trace}};
     const char *name = n ? sim_parameter_text(f, &params[0]) : "";
     if (n == 2 && !sim_may_server(s, "ALTER SETTINGS") && !s->sysadmin) {
         *status = 1;
         return sim_raise(s, 15247, 1, NULL);
     }
-    for (size_t i = 0; i < 3 && n == 2; i++)
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && n == 2; i++)
         if (sim_text_is(rows[i].name, name)) {
             pthread_mutex_lock(&sim->lock);
             int old = *rows[i].slot;

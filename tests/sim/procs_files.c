@@ -73,6 +73,8 @@ bool sim_xp_fixeddrives(struct frame *f, struct parameter *params, int n, int *s
         const struct sim_volume *v = &sim->volumes[i];
         if (!sim->windows && i) /* on Linux it knows one drive, which stands for / */
             break;
+        if (v->kind != SIM_DRIVE)
+            continue;
         struct value *row = sim_rowset_row(f->arena, r);
         row[0] = sim_text(sim->windows ? sim_arena_dupn(f->arena, v->mount, 1) : "C");
         row[1] = sim_int(sim_volume_free_locked(sim, v) / 1048576);

@@ -60,6 +60,7 @@ static struct rowset *files_locked(struct frame *f, const struct sim_set *x)
     struct sim *sim = f->session->sim;
     const struct sim_db *db = sim_db_find_locked(sim, x->database);
     struct arena *a = f->arena;
+    static const char *const groups[] = {"PRIMARY", "FILESTREAM", "MEMORY_OPTIMIZED"};
 
     sim_rowset_column(a, r, "LogicalName", sim_type(VT_NVARCHAR, 128));
     sim_rowset_column(a, r, "PhysicalName", sim_type(VT_NVARCHAR, 260));
@@ -73,9 +74,9 @@ static struct rowset *files_locked(struct frame *f, const struct sim_set *x)
         struct value *row = sim_rowset_row(a, r);
         row[0] = sim_text(sim_arena_dup(a, file->name));
         row[1] = sim_text(sim_arena_dup(a, file->path));
-        row[2] = sim_text(file->type ? "L" : "D");
-        if (!file->type)
-            row[3] = sim_text("PRIMARY");
+        row[2] = sim_text(file->type == SIM_LOG ? "L" : file->type ? "S" : "D");
+        if (file->data_space)
+            row[3] = sim_text(groups[file->data_space - 1]);
         row[4] = sim_decimal(file->pages * SIM_PAGE, 20, 0);
         row[5] = sim_decimal(INT64_C(35184372080640), 20, 0);
         row[6] = sim_bigint(file->id);

@@ -32,7 +32,8 @@ static const char default_common[] =
     "'databases':[{'name':'Sales','mib':256,'recovery':'FULL','ratio':4.5},"
     "{'name':'AdventureWorks','mib':190,'recovery':'SIMPLE','ratio':3.1},"
     "{'name':'Odd ]name\\u0027s','mib':24,'recovery':'SIMPLE','ratio':7.1}],"
-    "'configurations':{},'trace_flags':[],'surface':{},'faults':[],'files':[]}";
+    "'configurations':{},'trace_flags':[],'surface':{},'faults':[],'files':[],'timeline':[],'"
+    "default_trace':{}}";
 
 static const char *const members[] = {"version",
                                       "edition",
@@ -44,6 +45,9 @@ static const char *const members[] = {"version",
                                       "cpu_count",
                                       "memory_mib",
                                       "backup_memory_mib",
+                                      "free_memory_mib",
+                                      "server_memory_mib",
+                                      "lock_pages",
                                       "time_scale",
                                       "seed",
                                       "noise",
@@ -55,6 +59,8 @@ static const char *const members[] = {"version",
                                       "key_file",
                                       "logins",
                                       "databases",
+                                      "availability_groups",
+                                      "hadr_enabled",
                                       "volumes",
                                       "folders",
                                       "files",
@@ -64,6 +70,8 @@ static const char *const members[] = {"version",
                                       "configurations",
                                       "trace_flags",
                                       "faults",
+                                      "timeline",
+                                      "default_trace",
                                       "performance_counters",
                                       NULL};
 
@@ -143,6 +151,14 @@ bool sim_load_bool(struct loader *l, const cJSON *object, const char *name, bool
     return m ? cJSON_IsTrue(m) : fallback;
 }
 
+bool sim_load_flag(struct loader *l, const char *name, bool fallback)
+{
+    const cJSON *m = sim_load_member(l, name);
+    if (m && !cJSON_IsBool(m))
+        sim_load_fail(l, "true or false is needed", name);
+    return m ? cJSON_IsTrue(m) : fallback;
+}
+
 static void load_texts(struct loader *l)
 {
     struct sim *sim = l->sim;
@@ -173,6 +189,16 @@ static void load_numbers(struct loader *l)
         (int64_t)sim_load_number(l, sim_load_member(l, "memory_mib"), "memory_mib", 16384);
     sim->backup_memory_mib = (int64_t)sim_load_number(l, sim_load_member(l, "backup_memory_mib"),
                                                       "backup_memory_mib", 4096);
+    sim->free_memory_mib = (int64_t)sim_load_number(l, sim_load_member(l, "free_memory_mib"),
+                                                    "free_memory_mib", (double)sim->memory_mib / 2);
+    sim->server_memory_mib =
+        (int64_t)sim_load_number(l, sim_load_member(l, "server_memory_mib"), "server_memory_mib",
+                                 (double)sim->memory_mib / 4);
+    sim->memory_model = sim_load_flag(l, "lock_pages", false) ? 2 : 1;
+    if (sim->free_memory_mib < 0 || sim->server_memory_mib < 1 ||
+        sim->free_memory_mib + sim->server_memory_mib > sim->memory_mib)
+        sim_load_fail(l, "what is free and what the server has is more than there is",
+                      "free_memory_mib or server_memory_mib");
     sim->time_scale = sim_load_number(l, sim_load_member(l, "time_scale"), "time_scale", 1);
     sim->seed = (uint64_t)sim_load_number(l, sim_load_member(l, "seed"), "seed", 1);
     sim->noise = sim_load_number(l, sim_load_member(l, "noise"), "noise", 0.01);
@@ -182,8 +208,7 @@ static void load_numbers(struct loader *l)
         sim_load_number(l, sim_load_member(l, "outlier_factor"), "outlier_factor", 3);
     if (sim->cpu_count < 1 || sim->time_scale < 0 || sim->memory_mib < 1)
         sim_load_fail(l, "out of range", "cpu_count, memory_mib or time_scale");
-    const cJSON *counters = sim_load_member(l, "performance_counters");
-    sim->performance_counters = !counters || cJSON_IsTrue(counters);
+    sim->performance_counters = sim_load_flag(l, "performance_counters", true);
 }
 
 static void load_version(struct loader *l)
@@ -261,14 +286,16 @@ static void load_surface(struct loader *l)
 static void load_settings(struct loader *l)
 {
     static const char *const names[] = {"backup compression default", "backup checksum default",
-                                        "backup compression algorithm", NULL};
+                                        "backup compression algorithm", "default trace enabled",
+                                        NULL};
     struct sim *sim = l->sim;
-    int *slots[] = {&sim->config_compression, &sim->config_checksum, &sim->config_algorithm};
+    int *slots[] = {&sim->config_compression, &sim->config_checksum, &sim->config_algorithm,
+                    &sim->config_trace};
     const cJSON *given = sim_load_member(l, "configurations"), *m = NULL;
 
     sim_load_check(l, given, names, "configurations");
-    for (size_t i = 0; i < 3; i++)
-        *slots[i] = (int)sim_load_number_of(l, given, names[i], 0);
+    for (size_t i = 0; i < 4; i++)
+        *slots[i] = (int)sim_load_number_of(l, given, names[i], i == 3);
     cJSON_ArrayForEach(m, sim_load_member(l, "trace_flags")) {
         if (sim->startup_flag_count < 32)
             sim->startup_flags[sim->startup_flag_count++] =
@@ -311,10 +338,14 @@ static void load_all(struct loader *l)
     l->sim->random = l->sim->seed;
     l->sim->noise_random = l->sim->seed * 7919 + 17;
     sim_load_storage(l);
+    sim_load_groups(l);
     sim_load_databases(l);
     load_settings(l);
     sim_restart_locked(l->sim);
+    sim_load_trace(l);
+    sim_load_timeline(l);
     l->sim->start_us -= INT64_C(9) * 3600 * 1000000; /* it has been up for a while */
+    l->sim->trace_start_us = l->sim->start_us;
 }
 
 int sim_scenario_load(struct sim *sim, const char *json, char *error, size_t error_size)

@@ -11,10 +11,27 @@ static const char *const volume_members[] = {
 static const char *const folder_members[] = {"path", "denied", NULL};
 static const char *const vfile_members[] = {"path", "mib", "kind", NULL};
 static const char *const file_members[] = {"name", "path", "type", "mib", "used_mib", NULL};
-static const char *const db_members[] = {
-    "name",      "mib",       "files",        "recovery", "state",       "user_access",
-    "read_only", "encrypted", "collation",    "ratio",    "changed_mib", "log_mib",
-    "full",      "log_chain", "replica_role", "standby",  NULL};
+static const char *const db_members[] = {"name",
+                                         "mib",
+                                         "files",
+                                         "recovery",
+                                         "state",
+                                         "user_access",
+                                         "read_only",
+                                         "encrypted",
+                                         "collation",
+                                         "ratio",
+                                         "changed_mib",
+                                         "log_mib",
+                                         "full",
+                                         "log_chain",
+                                         "replica_role",
+                                         "standby",
+                                         "active_log_mib",
+                                         "mirroring",
+                                         "held_by",
+                                         "availability_group",
+                                         NULL};
 
 static char **text_list(struct loader *l, const cJSON *list, const char *where, int *count)
 {
@@ -78,18 +95,42 @@ static void plain_files(struct sim *sim, struct sim_db *db, double mib)
     free(log);
 }
 
+static const struct file_type {
+    const char *name;
+    enum sim_file_type type;
+    int data_space, since;
+    const char *suffix; /* a container is a folder */
+} file_types[] = {{"ROWS", SIM_ROWS, 1, 0, ".ndf"},
+                  {"LOG", SIM_LOG, 0, 0, ".ldf"},
+                  {"FILESTREAM", SIM_FILESTREAM, 2, 10, ""},
+                  {"MEMORY_OPTIMIZED", SIM_FILESTREAM, 3, 12, ""}};
+
+static const struct file_type *file_type(struct loader *l, const char *name)
+{
+    for (size_t i = 0; i < sizeof(file_types) / sizeof(*file_types); i++)
+        if (!strcmp(file_types[i].name, name)) {
+            if (l->sim->major < file_types[i].since)
+                sim_load_fail(l, "this version does not have such files", name);
+            if (!l->sim->windows && file_types[i].data_space == 2)
+                sim_load_fail(l, "there is no FILESTREAM on Linux", name);
+            return &file_types[i];
+        }
+    sim_load_fail(l, "ROWS, LOG, FILESTREAM or MEMORY_OPTIMIZED is needed", "type");
+    return &file_types[0];
+}
+
 static void load_files(struct loader *l, struct sim_db *db, const cJSON *files)
 {
     const cJSON *f = NULL;
     cJSON_ArrayForEach(f, files) {
         sim_load_check(l, f, file_members, "files");
-        const char *type = sim_load_text(l, f, "type", "ROWS");
+        const struct file_type *t = file_type(l, sim_load_text(l, f, "type", "ROWS"));
         double mib = sim_load_number_of(l, f, "mib", 8);
-        char *path = file_path(l->sim, sim_load_text(l, f, "name", "file"), ".ndf");
-        sim_db_add_file_locked(db, sim_load_text(l, f, "name", "file"),
-                               sim_load_text(l, f, "path", path), strcmp(type, "LOG") == 0,
-                               (int64_t)(mib * 128),
-                               (int64_t)(sim_load_number_of(l, f, "used_mib", mib) * 128));
+        char *path = file_path(l->sim, sim_load_text(l, f, "name", "file"), t->suffix);
+        struct sim_dbfile *file = sim_db_add_file_locked(
+            db, sim_load_text(l, f, "name", "file"), sim_load_text(l, f, "path", path), t->type,
+            (int64_t)(mib * 128), (int64_t)(sim_load_number_of(l, f, "used_mib", mib) * 128));
+        file->data_space = t->data_space;
         free(path);
     }
 }
@@ -124,12 +165,9 @@ static void load_database(struct loader *l, const cJSON *m)
     if (strcmp(recovery, "FULL") && strcmp(recovery, "SIMPLE") && strcmp(recovery, "BULK_LOGGED"))
         sim_load_fail(l, "FULL, BULK_LOGGED or SIMPLE is needed", "recovery");
     sim_replace(&db->state, sim_load_text(l, m, "state", "ONLINE"));
-    sim_replace(&db->user_access, sim_load_text(l, m, "user_access", "MULTI_USER"));
     sim_replace(&db->collation, sim_load_text(l, m, "collation", sim->collation));
-    sim_replace(&db->replica_role, sim_load_text(l, m, "replica_role", NULL));
-    db->read_only = sim_load_bool(l, m, "read_only", false);
+    sim_load_access(l, db, m);
     db->encrypted = sim_load_bool(l, m, "encrypted", false);
-    db->standby = sim_load_bool(l, m, "standby", false);
     db->ratio = sim_load_number_of(l, m, "ratio", 4);
     const cJSON *files = cJSON_GetObjectItemCaseSensitive(m, "files");
     if (files)
@@ -139,6 +177,8 @@ static void load_database(struct loader *l, const cJSON *m)
     if (!sim_db_pages(db, 0) || db->ratio <= 0)
         sim_load_fail(l, "a data file with pages and a ratio above 0 are needed", name);
     db->changed_pages = (int64_t)(sim_load_number_of(l, m, "changed_mib", 4) * 128);
+    double active = sim_load_number_of(l, m, "active_log_mib", 0) * 128;
+    db->active_pages = active > 2 ? (int64_t)active : 2;
     db->log_pages = (int64_t)(sim_load_number_of(l, m, "log_mib", 1) * 128);
     if (sim_load_bool(l, m, "full", true))
         start_chain(sim, db, sim_load_bool(l, m, "log_chain", true));
@@ -162,6 +202,13 @@ void sim_load_databases(struct loader *l)
         load_database(l, m);
 }
 
+static enum sim_volume_kind volume_kind(const struct sim *sim, const char *mount)
+{
+    if (!strncmp(mount, "\\\\", 2) || !strncmp(mount, "//", 2))
+        return SIM_SHARE;
+    return sim->windows && strlen(mount) > 3 ? SIM_MOUNT_POINT : SIM_DRIVE;
+}
+
 void sim_load_storage(struct loader *l)
 {
     struct sim *sim = l->sim;
@@ -172,8 +219,10 @@ void sim_load_storage(struct loader *l)
         sim_load_check(l, m, volume_members, "volumes");
         sim->volumes =
             sim_realloc(sim->volumes, (size_t)(sim->volume_count + 1) * sizeof(*sim->volumes));
+        const char *mount = sim_load_text(l, m, "mount", "/");
         sim->volumes[sim->volume_count++] = (struct sim_volume){
-            .mount = sim_dup(sim_load_text(l, m, "mount", "/")),
+            .mount = sim_dup(mount),
+            .kind = volume_kind(sim, mount),
             .name = sim_dup(sim_load_text(l, m, "name", "")),
             .total_bytes = (int64_t)(sim_load_number_of(l, m, "total_mib", 65536) * mib),
             .used_bytes = (int64_t)(sim_load_number_of(l, m, "used_mib", 0) * mib),

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "others.h"
 #include "session.h"
 
 static int open_listener(const char *address, int *port, char *error)
@@ -62,7 +63,7 @@ static void welcome(struct sim *sim, int fd, int port)
     s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_lock(&sim->lock);
     reap_locked(sim);
-    s->spid = sim->next_spid++;
+    s->spid = sim_new_spid_locked(sim);
     s->next = sim->sessions;
     sim->sessions = s;
     if (sim->stopping)

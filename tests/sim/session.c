@@ -1,4 +1,5 @@
 #include "session.h"
+#include "others.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -172,6 +173,7 @@ static void request(struct session *s, const struct bytes *body, uint8_t type)
     }
     pthread_mutex_lock(&sim->lock);
     s->request_us = sim_now_us_locked(sim);
+    sim_moments_run_locked(sim, 0, 0);
     pthread_mutex_unlock(&sim->lock);
     if (s->wire.reset_asked) {
         sim_session_reset(s);

@@ -72,6 +72,7 @@ struct session {
     double percent;
     int64_t remaining_ms;
     bool held, killed;
+    bool read_only_intent; /* the client said ApplicationIntent=ReadOnly */
     /* its own */
     bool sysadmin;
     int language; /* lcid */
@@ -184,6 +185,13 @@ enum flow sim_run_admin(struct frame *f, struct stmt *st); /* exec_admin.c */
 enum flow sim_after(struct frame *f, bool good, unsigned command, int64_t count);
 void sim_run_rpc(struct session *s, const struct bytes *body, size_t at);
 bool sim_use_database(struct session *s, const char *name);
+/* access.c: the database can be entered by this session: there, online, a replica that lets it, not
+ * held by somebody else, and allowed. false after the error. *out_name: its real name. */
+bool sim_database_open(struct session *s, const char *name, const char **out_name);
+/* The error number that its state or role gives to everybody who wants to enter, 0 = none. */
+int sim_database_error_locked(const struct session *s, const struct sim_db *db);
+/* 924 when another session is in a database of one user, else 0. */
+int sim_single_user_error_locked(const struct session *s, const struct sim_db *db);
 bool sim_set_language(struct session *s, const char *name);
 void sim_send_rows(struct frame *f, const struct rowset *rows);
 void sim_done(struct frame *f, unsigned status, unsigned command, int64_t count); /* -1 = none */

@@ -37,7 +37,7 @@ static struct problem check_source_locked(struct session *s, const struct stmt *
         return (struct problem){1801, st->alias, NULL};
     for (int i = 0; i < source->file_count; i++) {
         const struct sim_dbfile *f = &source->files[i];
-        const char *path = f->type ? "" : file_of(st, f->name);
+        const char *path = f->type ? "" : file_of(st, f->name); /* rows only */
         if (!path)
             return (struct problem){5127, sim_arena_dup(arena, f->name), NULL};
         if (f->type)

@@ -12,12 +12,17 @@
 
 struct world world_start(const char *scenario)
 {
+    return world_start_as(scenario, "sa", "Sweetspot-1");
+}
+
+struct world world_start_as(const char *scenario, const char *user, const char *password)
+{
     struct world w = {0};
     char error[SIM_ERROR_SIZE] = "";
     int number = 0;
     if (sim_start(scenario, &w.sim, error))
         fail_msg("%s", error);
-    w.client = client_open(sim_port(w.sim), "sa", "Sweetspot-1", "", &number);
+    w.client = client_open(sim_port(w.sim), user, password, "", &number);
     if (!w.client)
         fail_msg("login failed with %d", number);
     return w;
@@ -51,6 +56,23 @@ void world_backs_up(struct world *w, const char *sql)
     struct client_reply r;
     client_run(w->client, sql, &r);
     if (!client_find(&r, 3014) || r.failed)
+        fail_msg("%s\n  gave %d (%s)", sql, r.message_count ? r.messages[0].number : 0,
+                 r.message_count ? r.messages[0].text : "nothing");
+    client_reply_free(&r);
+}
+
+void world_says(struct world *w, const char *sql, const char *want)
+{
+    const char *got = client_text(w->client, sql);
+    if (strcmp(got, want))
+        fail_msg("%s\n  gave <%s>, not <%s>", sql, got, want);
+}
+
+void world_runs(struct world *w, const char *sql)
+{
+    struct client_reply r;
+    client_run(w->client, sql, &r);
+    if (r.failed)
         fail_msg("%s\n  gave %d (%s)", sql, r.message_count ? r.messages[0].number : 0,
                  r.message_count ? r.messages[0].text : "nothing");
     client_reply_free(&r);

@@ -1,4 +1,4 @@
-#include "world.h"
+#include "others.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +86,32 @@ int64_t sim_db_pages(const struct sim_db *db, int type)
     return pages;
 }
 
+struct sim_dbfile *sim_db_file(struct sim_db *db, int id)
+{
+    for (int i = 0; i < db->file_count; i++)
+        if (db->files[i].id == id)
+            return &db->files[i];
+    return NULL;
+}
+
+const struct sim_group *sim_group_of_locked(const struct sim *sim, const struct sim_db *db)
+{
+    return db->group >= 0 ? &sim->groups[db->group] : NULL;
+}
+
+struct sim_group *sim_group_add_locked(struct sim *sim, const char *name)
+{
+    sim->groups = sim_realloc(sim->groups, (size_t)(sim->group_count + 1) * sizeof(*sim->groups));
+    struct sim_group *g = &sim->groups[sim->group_count++];
+    *g = (struct sim_group){.name = sim_dup(name), .preference = 2, .connections = 2};
+    g->partner = sim_dup("SWEETSIM2");
+    sim_fill_guid_locked(sim, g->id);
+    sim_fill_guid_locked(sim, g->local_id);
+    sim_fill_guid_locked(sim, g->partner_id);
+    sim->hadr_enabled = true;
+    return g;
+}
+
 void sim_fill_guid_locked(struct sim *sim, uint8_t guid[16])
 {
     for (int i = 0; i < 16; i++)
@@ -108,6 +134,8 @@ struct sim_db *sim_db_add_locked(struct sim *sim, const char *name)
     db->state = sim_dup("ONLINE");
     db->user_access = sim_dup("MULTI_USER");
     db->ratio = 4;
+    db->group = -1;
+    db->active_pages = 2;
     db->lsn = 34000000016500001U + (uint64_t)id * 1000000000000U;
     db->created_ticks = sim_ticks_local(sim, sim_now_us_locked(sim));
     db->changed_pages = 40;
@@ -123,9 +151,13 @@ struct sim_dbfile *sim_db_add_file_locked(struct sim_db *db, const char *name, c
                                           int type, int64_t pages, int64_t used_pages)
 {
     db->files = sim_realloc(db->files, (size_t)(db->file_count + 1) * sizeof(*db->files));
-    struct sim_dbfile *f = &db->files[db->file_count];
-    *f = (struct sim_dbfile){.id = ++db->file_count,
+    struct sim_dbfile *f = &db->files[db->file_count++];
+    int id = type == SIM_FILESTREAM ? 65537 : 1;
+    for (int i = 0; i < db->file_count - 1; i++)
+        id += (db->files[i].type == SIM_FILESTREAM) == (type == SIM_FILESTREAM);
+    *f = (struct sim_dbfile){.id = id,
                              .type = type,
+                             .data_space = type == SIM_LOG ? 0 : 1,
                              .pages = pages,
                              .used_pages = used_pages,
                              .name = sim_dup(name),
@@ -149,7 +181,6 @@ static void db_free(struct sim_db *db)
     free(db->collation);
     free(db->state);
     free(db->user_access);
-    free(db->replica_role);
     free(db);
 }
 
@@ -197,12 +228,18 @@ static void login_free(struct sim_login *l)
 
 void sim_world_free(struct sim *sim)
 {
-    char **texts[] = {&sim->edition,  &sim->server_name,      &sim->host_name, &sim->collation,
-                      &sim->language, &sim->certificate_file, &sim->key_file,  &sim->backup_dir,
-                      &sim->data_dir, &sim->foreign_database};
+    char **texts[] = {&sim->edition,   &sim->server_name, &sim->host_name,
+                      &sim->collation, &sim->language,    &sim->certificate_file,
+                      &sim->key_file,  &sim->backup_dir,  &sim->data_dir};
 
     for (int i = 0; i < sim->db_count; i++)
         db_free(sim->dbs[i]);
+    for (int i = 0; i < sim->group_count; i++) {
+        free(sim->groups[i].name);
+        free(sim->groups[i].partner);
+    }
+    free(sim->groups);
+    sim_others_free_locked(sim);
     for (int i = 0; i < sim->set_count; i++)
         set_free(&sim->sets[i]);
     for (int i = 0; i < sim->login_count; i++)
@@ -238,8 +275,11 @@ void sim_restart_locked(struct sim *sim)
             file->reads = file->read_bytes = file->read_stall_ms = 0;
             file->writes = file->write_bytes = file->write_stall_ms = 0;
         }
+    sim_others_restart_locked(sim);
     sim->cpu_kernel_ms = sim->cpu_user_ms = 0;
     sim->start_us = sim_now_us_locked(sim);
+    sim->trace_number++; /* each start begins a new file */
+    sim->trace_start_us = sim->start_us;
     memcpy(sim->flags, sim->startup_flags, sizeof(sim->startup_flags));
     sim->flag_count = sim->startup_flag_count;
 }
@@ -289,9 +329,10 @@ void sim_wait_add(struct sim_wait *waits, const char *name, int64_t tasks, int64
         waits[i].max_ms = longest;
 }
 
-bool sim_has_feature(const struct sim *sim, int major)
+bool sim_is_since(const struct sim *sim, int version, int build)
 {
-    return sim->major >= major;
+    int have = version >= 100 ? sim->major * 100 + sim->minor : sim->major;
+    return have > version || (have == version && sim->build >= build);
 }
 
 static const char *product_year(const struct sim *sim)

@@ -11,6 +11,8 @@
 #define SIM_WAITS 40
 #define SIM_PAGE 8192
 
+enum sim_file_type { SIM_ROWS, SIM_LOG, SIM_FILESTREAM };
+
 enum sim_encryption { SIM_TLS_NONE, SIM_TLS_OPTIONAL, SIM_TLS_REQUIRED };
 
 struct sim_db_right {
@@ -28,8 +30,13 @@ struct sim_login {
     int right_count;
 };
 
+/* A drive has a letter (on Linux: it is mounted somewhere), a mount point is a folder of a drive, a
+ * share has a UNC name. */
+enum sim_volume_kind { SIM_DRIVE, SIM_MOUNT_POINT, SIM_SHARE };
+
 struct sim_volume {
-    char *mount; /* "/" or "C:\" */
+    char *mount; /* "/", "C:\", "C:\Mount\backup\", "\\server\share" */
+    enum sim_volume_kind kind;
     char *name;
     int64_t total_bytes, used_bytes; /* used by what the simulator does not show */
     double read_mib_s, write_mib_s;
@@ -42,7 +49,8 @@ struct sim_folder {
 };
 
 struct sim_dbfile {
-    int id, type; /* 0 rows, 1 log */
+    int id, type;   /* SIM_ROWS, SIM_LOG, SIM_FILESTREAM; the last one's ids begin at 65537 */
+    int data_space; /* 0 log, 1 PRIMARY, 2 FILESTREAM, 3 memory-optimised */
     char *name, *path;
     int64_t pages, used_pages;
     bool sparse;
@@ -68,6 +76,19 @@ struct sim_table {
     struct value **rows;
 };
 
+enum sim_role { SIM_RESOLVING, SIM_PRIMARY, SIM_SECONDARY };
+
+struct sim_group {        /* an availability group with a replica here and one elsewhere */
+    char *name, *partner; /* partner: the other replica's server */
+    enum sim_role role;   /* of the replica here */
+    bool has_database;    /* while loading: the first one gives the role */
+    int preference;       /* automated_backup_preference: 0 primary … 3 none */
+    int connections;      /* secondary_role_allow_connections: 0 no, 1 read-only, 2 all */
+    uint8_t id[16], local_id[16], partner_id[16];
+};
+
+enum sim_mirror { SIM_NOT_MIRRORED, SIM_PRINCIPAL, SIM_MIRROR };
+
 struct sim_db {
     int id;
     char *name, *collation;
@@ -75,8 +96,11 @@ struct sim_db {
     char *state;       /* ONLINE, OFFLINE, … */
     char *user_access; /* MULTI_USER … */
     bool read_only, encrypted, system, standby;
-    int source_id;      /* of a snapshot, else 0 */
-    char *replica_role; /* NULL, PRIMARY, SECONDARY */
+    int source_id; /* of a snapshot, else 0 */
+    int group;     /* index of its availability group, -1 none */
+    enum sim_mirror mirror;
+    int mirror_state; /* as mirroring_state: 4 synchronized */
+    int held_by;      /* session of somebody else that is always in it, 0 none */
     int64_t created_ticks;
     double ratio; /* what compression makes of it: 4 = a quarter */
     struct sim_dbfile *files;
@@ -87,6 +111,7 @@ struct sim_db {
     uint64_t log_start_lsn;
     int64_t changed_pages; /* since the differential base */
     int64_t log_pages;     /* since the last log backup */
+    int64_t active_pages;  /* of the log, that a full backup has to take along */
     uint8_t guid[16], family_guid[16];
     int backups_running;
     struct sim_table **tables;
@@ -188,6 +213,9 @@ struct sim {
     int utc_offset_min;
     int cpu_count;
     int64_t memory_mib, backup_memory_mib;
+    int64_t free_memory_mib;   /* available_physical_memory_kb */
+    int64_t server_memory_mib; /* what the server has taken of the rest */
+    int memory_model;          /* 1 conventional, 2 locked pages */
     double time_scale;
     uint64_t seed;
     double noise, drift, outlier_rate, outlier_factor;
@@ -210,6 +238,9 @@ struct sim {
     int volume_count;
     struct sim_folder *folders;
     int folder_count;
+    struct sim_group *groups;
+    int group_count;
+    bool hadr_enabled;
     struct sim_db **dbs;
     int db_count;
     struct sim_vfile *files;
@@ -217,7 +248,7 @@ struct sim {
     struct sim_set *sets;
     int set_count;
     int next_media;
-    int config_compression, config_checksum, config_algorithm;
+    int config_compression, config_checksum, config_algorithm, config_trace;
     int startup_flags[32], startup_flag_count;
     int flags[64], flag_count; /* global trace flags */
     struct sim_wait waits[SIM_WAITS];
@@ -237,9 +268,16 @@ struct sim {
     unsigned releases; /* counts sim_release */
     int listen_fd;     /* -1 while it does not listen */
     bool stopping;
-    bool foreign_backup; /* a row of somebody else's BACKUP */
-    char *foreign_database;
-    int foreign_percent;
+    struct sim_foreign *foreigns; /* others.h */
+    int foreign_count;
+    struct sim_growth *growths;
+    int growth_count;
+    struct sim_moment *moments;
+    int moment_count;
+    int64_t moment_us; /* when what a fault does happens, on the simulated clock */
+    int backups_begun; /* BACKUP statements that came to reading */
+    int trace_number;  /* of the default trace's file */
+    int64_t trace_start_us;
     uint64_t perf_backup_bytes;
     bool performance_counters;
     int64_t log_cursor;
@@ -268,7 +306,12 @@ const char *sim_wait_name(int i); /* NULL behind the last */
 int sim_wait_index(const char *name);
 void sim_wait_add(struct sim_wait *waits, const char *name, int64_t tasks, int64_t ms);
 char *sim_version_text(struct sim *sim, struct arena *arena);
-bool sim_has_feature(const struct sim *sim, int major);
+/* Whether it is this version or later: 13, or 1050 for 10.50 (2008 R2), with at least the build. */
+bool sim_is_since(const struct sim *sim, int version, int build);
+/* The availability group of a database, NULL if it is in none. */
+const struct sim_group *sim_group_of_locked(const struct sim *sim, const struct sim_db *db);
+struct sim_group *sim_group_add_locked(struct sim *sim, const char *name);
+struct sim_dbfile *sim_db_file(struct sim_db *db, int id); /* NULL if there is none */
 
 /* vfs.c: paths are the simulated server's */
 bool sim_path_same(const struct sim *sim, const char *a, const char *b);
@@ -288,6 +331,11 @@ int sim_delete_matching_locked(struct sim *sim, const char *pattern);
 int sim_scenario_load(struct sim *sim, const char *json, char *error, size_t error_size);
 /* fault.c */
 int sim_fault_apply(struct sim *sim, const char *json, char *error, size_t error_size);
+bool sim_fault_is_known(const char *verb);
+struct cJSON;
+/* The same with the lock held, as if it were that moment of the simulated clock. */
+int sim_fault_act_locked(struct sim *sim, const struct cJSON *o, int64_t at_us, char *error,
+                         size_t error_size);
 /* The first fault of the kind that hits now, counted down; false if none. Copies to *out, whose
  * text is put into the arena. */
 bool sim_fault_hit(struct sim *sim, enum sim_fault_kind kind, const char *text, struct arena *arena,
