@@ -26,7 +26,9 @@ static const char *const compressions[] = {"default",   "off",         "on",
 static const struct {
     const char *begins, *advice;
 } no_folders[] = {
-    {"/dev/null", "is no target for BACKUP (error 3634); write \"NUL\", on Linux too"},
+    {"/dev/null",
+     "is no folder, whatever allow.paths says, and BACKUP cannot write there (error 3634); write "
+     "\"NUL\", on Linux too"},
     {"http://", "is a URL; only folders (DISK) and \"NUL\" are measured"},
     {"https://", "is a URL; only folders (DISK) and \"NUL\" are measured"},
     {"s3://", "is a URL; only folders (DISK) and \"NUL\" are measured"},
@@ -55,11 +57,11 @@ static void check_path(const cJSON *path, bool alone, const cJSON *allowed, cons
         json_fault_add(faults, at, "must be a folder as the server sees it, or \"NUL\"");
     else if (strcmp(path->valuestring, "NUL") == 0 && !alone)
         json_fault_add(faults, at, "\"NUL\" cannot be mixed with other paths");
+    else if (why_no_folder(path->valuestring))
+        json_fault_add(faults, at, "%s", why_no_folder(path->valuestring));
     else if (!tsql_path_is_allowed(path->valuestring, folders, count))
-        json_fault_add(faults, at, "%s",
-                       why_no_folder(path->valuestring)
-                           ? why_no_folder(path->valuestring)
-                           : "is not below the instance's allow.paths; add it there to allow it");
+        json_fault_add(faults, at,
+                       "is not below the instance's allow.paths; add it there to allow it");
 }
 
 void target_check(const cJSON *tree, const struct instance *instance, const char *pointer,
