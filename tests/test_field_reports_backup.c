@@ -1,8 +1,10 @@
 /* What people reported from the field, where backups run: from a job to its report, against the
  * simulator (the numbers are those of the list of such reports). */
+#include "server/clock.h"
 #include "server/mem.h"
 #include "tests/sweep_kit.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -316,6 +318,71 @@ static void report_27_only_what_the_run_saw_is_said_of_the_chain(void **state)
     cJSON_Delete(report);
 }
 
+/* --- what nobody reported, and everybody meets
+ * ---------------------------------------------------- */
+
+/* The first run pays for a cold cache of the share or the array: it is a warm-up. */
+static void report_k_a_slow_first_run_enters_no_figure(void **state)
+{
+    (void)state;
+    char *id = NULL;
+    struct harness *house = house_of("{'time_scale':0,'noise':0}");
+    sweep_fault(house->sim, "{'do':'slow','match':'BACKUP','factor':50,'times':1}");
+    cJSON_Delete(sweep_run(
+        house, SWEEP(",'buffercount':[50]", ",'design':{'repetitions':2,'order':'sequential'}"),
+        &id));
+    cJSON *trials = sweep_trials_of(house, id);
+    cJSON *report = sweep_report_of(house, id);
+    assert_true(cJSON_IsTrue(at(trials, "items/0/warmup")));
+    assert_true(number_at(trials, "items/0/server_s") > 20 * number_at(trials, "items/2/server_s"));
+    assert_int_equal(number_at(report, "arms/0/n"), 2);
+    assert_true(number_at(report, "arms/0/rate_mib_s/median") >
+                20 * number_at(trials, "items/0/rate_mib_s"));
+    cJSON_Delete(report);
+    cJSON_Delete(trials);
+    free(id);
+    harness_stop(house);
+}
+
+static void report_k_a_bracket_and_a_quote_in_a_name_change_no_statement(void **state)
+{
+    (void)state;
+    char *id = NULL;
+    struct harness *house = house_of(NULL);
+    cJSON_Delete(sweep_run(
+        house, SWEEP_OF("sql01", "Odd ]name\\u0027s", ",'buffercount':[50]" TO_DISK, SHORT), &id));
+    cJSON *trials = sweep_trials_of(house, id);
+    assert_int_equal(sweep_count(trials, NULL, "ok"), 2);
+    assert_int_equal(sim_count_statements(house->sim, "BACKUP DATABASE [Odd ]]name's] TO DISK"), 2);
+    sweep_nothing_left(house->sim);
+    cJSON_Delete(trials);
+    free(id);
+    harness_stop(house);
+}
+
+/* The server's clock is hours away, and jumps ahead with every simulated second. */
+static void report_k_clocks_that_differ_move_no_figure(void **state)
+{
+    (void)state;
+    char *id = NULL;
+    struct harness *house = house_of("{'time_scale':0,'utc_offset_minutes':-570}");
+    int64_t before = clock_wall_ms();
+    cJSON_Delete(sweep_run(house, SWEEP(",'buffercount':[50]", SHORT), &id));
+    cJSON *trials = sweep_trials_of(house, id);
+    const cJSON *trial;
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
+        int64_t started = 0;
+        double rate = number_at(trial, "bytes") / 1048576 / number_at(trial, "server_s");
+        assert_true(clock_parse(text_at(trial, "started_at"), &started));
+        assert_true(started >= before && started <= clock_wall_ms());
+        assert_true(fabs(number_at(trial, "rate_mib_s") / rate - 1) < 1e-5);
+        assert_string_equal(text_at(trial, "status"), "ok");
+    }
+    cJSON_Delete(trials);
+    free(id);
+    harness_stop(house);
+}
+
 /* --- what is promised ----------------------------------------------------------------------------
  */
 
@@ -394,6 +461,9 @@ int main(void)
         cmocka_unit_test(report_36_3201_is_explained_as_rights_of_the_service_account),
         cmocka_unit_test(report_15_a_base_that_a_vss_snapshot_moved_is_told),
         cmocka_unit_test(report_27_only_what_the_run_saw_is_said_of_the_chain),
+        cmocka_unit_test(report_k_a_slow_first_run_enters_no_figure),
+        cmocka_unit_test(report_k_a_bracket_and_a_quote_in_a_name_change_no_statement),
+        cmocka_unit_test(report_k_clocks_that_differ_move_no_figure),
         cmocka_unit_test(report_29_progress_is_a_hint_without_an_end),
         cmocka_unit_test(report_31_a_gain_is_shown_with_its_confidence_and_never_promised),
     };
