@@ -1,5 +1,6 @@
 /* A job and its report, as people and programs see them (api.md §3). */
 #include "jobs/jobs.h"
+#include "jobs/measure/message_advice.h"
 #include "jobs/measure/report.h"
 #include "jobs/member.h"
 #include "server/clock.h"
@@ -46,6 +47,17 @@ static cJSON *progress_to_json(const struct job_row *row, const struct job_curre
     return tree;
 }
 
+/* The stored error, and what is known of its number beyond the server's text. */
+static cJSON *error_to_json(const char *stored)
+{
+    cJSON *error = parsed_or_null(stored);
+    if (cJSON_IsObject(error))
+        cJSON_AddItemToObject(error, "advice",
+                              json_text(message_advice((int)member_int(error, "number", 0),
+                                                       member_text(error, "message"))));
+    return error;
+}
+
 cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
 {
     cJSON *definition = parsed_or_null(row->definition);
@@ -68,7 +80,7 @@ cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
     cJSON_AddItemToObject(tree, "retry_of", json_text(row->retry_of));
     cJSON_AddItemToObject(tree, "definition", definition);
     cJSON_AddItemToObject(tree, "summary", json_text(row->summary));
-    cJSON_AddItemToObject(tree, "error", parsed_or_null(row->error));
+    cJSON_AddItemToObject(tree, "error", error_to_json(row->error));
     return tree;
 }
 

@@ -22,6 +22,27 @@ static const struct json_field target_fields[] = {
 static const char *const compressions[] = {"default",   "off",         "on",
                                            "MS_XPRESS", "QAT_DEFLATE", "ZSTD"};
 
+/* What people write for a place that is no folder of the server's. */
+static const struct {
+    const char *begins, *advice;
+} no_folders[] = {
+    {"/dev/null",
+     "is no folder, whatever allow.paths says, and BACKUP cannot write there (error 3634); write "
+     "\"NUL\", on Linux too"},
+    {"http://", "is a URL; only folders (DISK) and \"NUL\" are measured"},
+    {"https://", "is a URL; only folders (DISK) and \"NUL\" are measured"},
+    {"s3://", "is a URL; only folders (DISK) and \"NUL\" are measured"},
+};
+
+/* NULL when the path may be a folder. */
+static const char *why_no_folder(const char *path)
+{
+    for (size_t i = 0; i < JSON_COUNT(no_folders); i++)
+        if (strncasecmp(path, no_folders[i].begins, strlen(no_folders[i].begins)) == 0)
+            return no_folders[i].advice;
+    return NULL;
+}
+
 static void check_path(const cJSON *path, bool alone, const cJSON *allowed, const char *at,
                        struct json_faults *faults)
 {
@@ -36,6 +57,8 @@ static void check_path(const cJSON *path, bool alone, const cJSON *allowed, cons
         json_fault_add(faults, at, "must be a folder as the server sees it, or \"NUL\"");
     else if (strcmp(path->valuestring, "NUL") == 0 && !alone)
         json_fault_add(faults, at, "\"NUL\" cannot be mixed with other paths");
+    else if (why_no_folder(path->valuestring))
+        json_fault_add(faults, at, "%s", why_no_folder(path->valuestring));
     else if (!tsql_path_is_allowed(path->valuestring, folders, count))
         json_fault_add(faults, at,
                        "is not below the instance's allow.paths; add it there to allow it");

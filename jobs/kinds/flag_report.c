@@ -75,19 +75,6 @@ static int64_t pages_of(const struct trial *trial)
     return trial->pages;
 }
 
-static int64_t bytes_of(const struct trial *trial)
-{
-    return trial->bytes;
-}
-
-/* How many times smaller than what it holds the backup is; NaN when its size is not known. */
-static double compression_ratio(const struct bundle *bundle, const struct analysis *analysis,
-                                int arm)
-{
-    double file_bytes = analysis->file_bytes[arm];
-    return file_bytes > 0 ? median_of(bundle, arm, bytes_of) / file_bytes : NAN;
-}
-
 /* The largest size on disk that any trial of the arm was seen to have, warm-ups too (only they are
  * watched); NaN when none was. */
 static double peak_bytes(const struct bundle *bundle, int arm)
@@ -139,20 +126,18 @@ static cJSON *overhead_of(const struct bundle *bundle, const struct analysis *an
     cJSON_AddItemToObject(row, "peak_file_bytes",
                           off_on(peak_bytes(bundle, off), peak_bytes(bundle, on), 17));
     cJSON_AddItemToObject(row, "compression_ratio",
-                          off_on(compression_ratio(bundle, analysis, off),
-                                 compression_ratio(bundle, analysis, on), DIGITS));
+                          off_on(report_compression_ratio(bundle, analysis, off),
+                                 report_compression_ratio(bundle, analysis, on), DIGITS));
     return row;
 }
 
 /* Arms carry theirs too, so that nobody has to divide. */
-static void add_to_arms(const struct bundle *bundle, const struct analysis *analysis, cJSON *report)
+static void add_to_arms(const struct bundle *bundle, cJSON *report)
 {
     int index = 0;
     cJSON *arms = cJSON_GetObjectItemCaseSensitive(report, "arms");
     cJSON *arm;
     cJSON_ArrayForEach(arm, arms) {
-        cJSON_AddItemToObject(arm, "compression_ratio",
-                              json_rounded(compression_ratio(bundle, analysis, index), DIGITS));
         cJSON_AddItemToObject(arm, "peak_file_bytes", json_rounded(peak_bytes(bundle, index), 17));
         index++;
     }
@@ -255,7 +240,8 @@ void flag_report(const struct bundle *bundle, const struct analysis *analysis, c
         decided |= pair->server && pair->server->verdict != VERDICT_INCONCLUSIVE;
     }
     cJSON_AddItemToObject(report, "overhead", overhead);
-    add_to_arms(bundle, analysis, report);
+    report_add_compression(report, bundle, analysis);
+    add_to_arms(bundle, report);
     warn_of_global(&parameters, report);
     out->state = decided ? JOB_SUCCEEDED : JOB_INCONCLUSIVE;
     out->summary = summary_of(pairs, pair_count);

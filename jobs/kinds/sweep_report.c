@@ -1,5 +1,6 @@
 #include "jobs/kinds/sweep_report.h"
 #include "jobs/backup.h"
+#include "jobs/measure/messages.h"
 #include "jobs/measure/sweetspot.h"
 #include "jobs/member.h"
 #include "server/mem.h"
@@ -21,13 +22,28 @@ static bool competes(const struct sweep *sweep, const struct arm *arm)
     return same_text(arm->settings, "target", first);
 }
 
-/* A failed arm is shown, never recommended. */
-static bool has_failed(const struct bundle *bundle, int arm)
+/* The least buffer memory that ran out, or that was in use when the connection was lost for the
+ * second time (the runner then fails the trial); INFINITY while none did. */
+static double failed_memory(const struct bundle *bundle)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < bundle->trial_count; i++) {
+        const struct trial *trial = &bundle->trials[i];
+        bool lost = trial->error_step && strcmp(trial->error_step, "connection") == 0;
+        if (trial->status == TRIAL_FAILED && (lost || message_is_memory((int)trial->error_number)))
+            least = fmin(least, bundle->arms[trial->arm].buffer_memory_mib); /* NaN: passed over */
+    }
+    return least;
+}
+
+/* A failed arm is shown, never recommended; nor is one that needs as much memory as what ran out,
+ * though its own trials came before that and went well. */
+static bool is_out(const struct bundle *bundle, int arm)
 {
     for (size_t i = 0; i < bundle->trial_count; i++)
         if (bundle->trials[i].arm == arm && bundle->trials[i].status == TRIAL_FAILED)
             return true;
-    return false;
+    return bundle->arms[arm].buffer_memory_mib >= failed_memory(bundle); /* NaN: the default */
 }
 
 static void find(const struct sweep *sweep, const struct bundle *bundle,
@@ -38,11 +54,11 @@ static void find(const struct sweep *sweep, const struct bundle *bundle,
     size_t count = 0;
     for (size_t i = 0; i < bundle->arm_count; i++) {
         const struct arm *arm = &bundle->arms[i];
-        arms[i] = (struct sweetspot_arm){.eligible = competes(sweep, arm) &&
-                                                     !has_failed(bundle, arm->index),
-                                         .is_default = arm->index == 0,
-                                         .memory_mib = arm->buffer_memory_mib,
-                                         .cpu_s = analysis->cpu_s[i]};
+        arms[i] =
+            (struct sweetspot_arm){.eligible = competes(sweep, arm) && !is_out(bundle, arm->index),
+                                   .is_default = arm->index == 0,
+                                   .memory_mib = arm->buffer_memory_mib,
+                                   .cpu_s = analysis->cpu_s[i]};
     }
     for (size_t i = 0; i < analysis->point_count; i++) /* variance of competitors only */
         if (competes(sweep, &bundle->arms[analysis->points[i].arm]))
@@ -160,7 +176,7 @@ static char *reason_of(const struct bundle *bundle, const struct sweetspot *spot
 }
 
 static cJSON *recommendation_of(const struct sweep *sweep, const struct bundle *bundle,
-                                const struct sweetspot *spot)
+                                const struct analysis *analysis, const struct sweetspot *spot)
 {
     const struct arm *arm = &bundle->arms[spot->arm];
     char name[ARM_NAME_SIZE];
@@ -172,6 +188,7 @@ static cJSON *recommendation_of(const struct sweep *sweep, const struct bundle *
     cJSON_AddBoolToObject(tree, "keep_default", spot->keep_default);
     cJSON_AddStringToObject(tree, "reason", reason);
     cJSON_AddItemToObject(tree, "buffer_memory_mib", json_number(arm->buffer_memory_mib));
+    cJSON_AddItemToObject(tree, "notes", sweep_notes(bundle, analysis, arm->index));
     add_commands(sweep, arm, tree);
     free(reason);
     return tree;
@@ -217,7 +234,7 @@ static cJSON *pareto_of(const struct sweep *sweep, const struct bundle *bundle,
     for (size_t i = 0; i < bundle->arm_count; i++)
         arms[i] =
             (struct pareto_arm){.eligible = competes(sweep, &bundle->arms[i]) &&
-                                            !has_failed(bundle, (int)i) && analysis->rates[i].n > 0,
+                                            !is_out(bundle, (int)i) && analysis->rates[i].n > 0,
                                 .rate = analysis->rates[i].median,
                                 .memory_mib = bundle->arms[i].buffer_memory_mib,
                                 .cpu_s = analysis->cpu_s[i],
@@ -315,8 +332,9 @@ void sweep_report(const struct bundle *bundle, const struct analysis *analysis, 
     out->state = spot.arm >= 0 ? JOB_SUCCEEDED : JOB_INCONCLUSIVE;
     cJSON_DeleteItemFromObject(report, "recommendation");
     cJSON_AddItemToObject(report, "recommendation",
-                          spot.arm >= 0 ? recommendation_of(&sweep, bundle, &spot)
+                          spot.arm >= 0 ? recommendation_of(&sweep, bundle, analysis, &spot)
                                         : cJSON_CreateNull());
+    report_add_compression(report, bundle, analysis);
     cJSON_AddItemToObject(report, "pareto", pareto_of(&sweep, bundle, analysis));
     cJSON_AddItemToObject(report, "curve", curve_of(&sweep, bundle, analysis));
     cJSON_AddItemToObject(report, "confirmation", confirmation_json(&sweep, confirmed));

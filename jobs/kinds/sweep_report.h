@@ -9,6 +9,10 @@
 int sweep_winner(const struct sweep *sweep, const struct bundle *bundle,
                  const struct analysis *analysis);
 
+/* What a recommended arm's figures do not say and its reader must ask or know: array of sentences,
+ * often empty (sweep_notes.c). The caller frees it. */
+cJSON *sweep_notes(const struct bundle *bundle, const struct analysis *analysis, int arm);
+
 /* job_kind.report */
 void sweep_report(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
                   struct outcome *out);

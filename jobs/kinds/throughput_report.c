@@ -15,6 +15,7 @@
 #define COMPRESSES 1.1       /* below this ratio a file is as good as not compressed */
 #define FIRST_COMPRESSING 10 /* 2008 */
 #define SUMMARY_PARTS 4
+#define CLEARLY 1.5 /* times as fast: more than a busy hour makes of one place */
 
 /* What everything here looks at. */
 struct view {
@@ -143,10 +144,40 @@ static const cJSON *growth_of(const struct bundle *bundle, const char *database)
     return NULL;
 }
 
-static struct bottleneck_layout layout_of(const cJSON *target, const cJSON *growth,
+static bool is_on_share(const cJSON *target)
+{
+    const cJSON *path;
+    cJSON_ArrayForEach(path, json_member(target, "paths")) {
+        if (strncmp(path->valuestring, "\\\\", 2) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the fastest folder of the server's own took of the same database, when that is clearly more
+ * than this target on a share did; else 0. */
+static double local_rate(const struct view *view, int arm)
+{
+    const struct bundle *bundle = view->bundle;
+    double own = view->analysis->rates[arm].median;
+    double fastest = 0;
+    for (size_t i = 0; i < bundle->arm_count; i++) {
+        const cJSON *target = target_of(view, (int)i);
+        double rate = view->analysis->rates[i].median;
+        if (bundle->arms[i].against == bundle->arms[arm].against && !target_is_nul(target) &&
+            !is_on_share(target) && rate > fastest)
+            fastest = rate;
+    }
+    return own > 0 && fastest >= CLEARLY * own ? fastest : 0;
+}
+
+static struct bottleneck_layout layout_of(const struct view *view, int arm,
                                           const struct throughput_reads *reads)
 {
-    struct bottleneck_layout layout = {.log_beside_data = reads->log_beside_data,
+    const cJSON *target = target_of(view, arm);
+    const cJSON *growth = growth_of(view->bundle, database_of(view, arm));
+    struct bottleneck_layout layout = {.on_share = is_on_share(target),
+                                       .log_beside_data = reads->log_beside_data,
                                        .data_volumes = cJSON_GetArraySize(reads->drives),
                                        .slowest_drive = reads->slowest_drive,
                                        .growths = member_int(growth, "events", 0),
@@ -154,8 +185,9 @@ static struct bottleneck_layout layout_of(const cJSON *target, const cJSON *grow
     const cJSON *path;
     cJSON_ArrayForEach(path, json_member(target, "paths")) {
         layout.beside_data |= throughput_is_beside_data(reads, path->valuestring);
-        layout.on_share |= strncmp(path->valuestring, "\\\\", 2) == 0;
     }
+    if (layout.on_share)
+        layout.local_mib_s = local_rate(view, arm);
     return layout;
 }
 
@@ -163,7 +195,6 @@ static struct bottleneck_profile profile_of(const struct view *view, int arm,
                                             const struct throughput_reads *reads)
 {
     const struct bundle *bundle = view->bundle;
-    const cJSON *target = target_of(view, arm);
     return (struct bottleneck_profile){
         .rate = range_of(&view->analysis->rates[arm]),
         .ceiling = range_of(&view->analysis->rates[bundle->arms[arm].against]),
@@ -174,11 +205,12 @@ static struct bottleneck_profile profile_of(const struct view *view, int arm,
         .cpu_cores = median_of(view, arm, cores_of, NULL),
         .cpu_count = (int)bundle->facts->cpu_count,
         .writers = (int)member_int(bundle->arms[arm].settings, "files", 1),
-        .discards = target_is_nul(target),
+        .discards = target_is_nul(target_of(view, arm)),
         .compressed = is_compressed(view, arm),
         .ratio = median_of(view, arm, ratio_of, NULL),
         .server_major = bundle->facts->major,
-        .layout = layout_of(target, growth_of(bundle, database_of(view, arm)), reads),
+        .server_build = guard_build(bundle->facts),
+        .layout = layout_of(view, arm, reads),
     };
 }
 
@@ -223,17 +255,6 @@ static void tell_ceiling(struct tale *tale, const char *database, double ceiling
         buf_add(&tale->summary, "reading alone was not measured");
 }
 
-/* Compression that saves next to nothing, for CPU (domain.md 8, reports 10 and 32). */
-static void warn_of_ratio(cJSON *report, const struct bottleneck_profile *profile,
-                          const char *label)
-{
-    if (profile->compressed && profile->ratio < COMPRESSES)
-        report_warn(report,
-                    "%s: the file is 1/%.2f of the data, so compressing saves next to "
-                    "nothing there.",
-                    label, profile->ratio);
-}
-
 static cJSON *target_json(const struct view *view, int arm, const struct throughput_reads *ceiling,
                           cJSON *report, struct tale *tale)
 {
@@ -257,7 +278,8 @@ static cJSON *target_json(const struct view *view, int arm, const struct through
     cJSON_AddItemToObject(tree, "advice", cJSON_Duplicate(verdict.advice, true));
     cJSON_AddItemToObject(tree, "drives", cJSON_Duplicate(reads.drives, true));
     tell(tale, database_of(view, arm), &profile, name, &verdict);
-    warn_of_ratio(report, &profile, view->bundle->arms[arm].label);
+    if (profile.compressed)
+        report_warn_of_ratio(report, view->bundle, arm, profile.ratio);
     bottleneck_verdict_fini(&verdict);
     throughput_reads_fini(&reads);
     return tree;

@@ -66,7 +66,7 @@ static int check_compression(struct run *run, const struct flag_parameters *para
  * in the end; -1 when the size of the database is not known. */
 static int64_t preallocated_mib(const struct run *run, const char *database)
 {
-    int64_t bytes = preflight_bytes(run, database);
+    int64_t bytes = preflight_data_bytes(run, database);
     return bytes < 0 ? -1 : bytes / 3 / MIB;
 }
 

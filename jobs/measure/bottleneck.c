@@ -1,6 +1,7 @@
 #include "jobs/measure/bottleneck.h"
 
 #include "jobs/measure/bottleneck_parts.h"
+#include "jobs/measure/guard.h"
 
 #include <math.h>
 
@@ -19,8 +20,6 @@
 #define MACHINE_FULL 0.90
 #define POOR_RATIO 1.1   /* domain.md 8, report 10 */
 #define MANY_GROWTHS 100 /* as many pieces on the volume, at most: worth a look, no proof */
-#define MAJOR_2016 13    /* TDE can be compressed at all, given large transfers … */
-#define MAJOR_2019 15    /* … which CU5 of this version chooses by itself */
 
 static const char *const names[] = {
     [BOTTLENECK_READ] = "read",         [BOTTLENECK_WRITE] = "write",   [BOTTLENECK_CPU] = "cpu",
@@ -166,7 +165,7 @@ static unsigned cpu_sign(const struct bottleneck_profile *profile)
 static unsigned layout_signs(const struct bottleneck_profile *profile)
 {
     const struct bottleneck_layout *layout = &profile->layout;
-    int major = profile->server_major;
+    enum guard_tde tde = guard_tde(profile->server_major, profile->server_build);
     const struct {
         bool holds;
         unsigned sign;
@@ -179,7 +178,8 @@ static unsigned layout_signs(const struct bottleneck_profile *profile)
         {profile->writers <= 1, SIGN_ONE_STRIPE},
         {profile->compressed, SIGN_COMPRESSED},
         {profile->compressed && profile->ratio < POOR_RATIO, SIGN_POOR_RATIO},
-        {major >= MAJOR_2016 && major <= MAJOR_2019, SIGN_TDE_RULE},
+        {tde == GUARD_TDE_LARGE_TRANSFERS, SIGN_TDE_RULE},
+        {layout->local_mib_s > 0, SIGN_LOCAL_FASTER},
         {profile->discards, SIGN_DISCARDS},
         {layout->growths >= MANY_GROWTHS, SIGN_GROWN},
     };

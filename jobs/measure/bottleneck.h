@@ -29,6 +29,8 @@ struct bottleneck_layout {
     const char *slowest_drive; /* of the data, when one stands out; NULL */
     int64_t growths;           /* of data files, by the default trace; 0 none or unknown */
     const char *growths_since; /* when the trace begins; NULL unknown */
+    double local_mib_s;        /* what a folder of the server's own took in the same job, where this
+                                  target is on a share and that was clearly faster; 0: none was */
 };
 
 struct bottleneck_profile {
@@ -37,16 +39,17 @@ struct bottleneck_profile {
     struct bottleneck_range fraction; /* of both, compared block by block; low NaN: taken from
                                          the two */
     /* shares of the backup's time, threads added up: two threads waiting all along make 2 */
-    double write_wait;  /* BACKUPIO: for the backup file */
-    double buffer_wait; /* BACKUPBUFFER: for a buffer */
-    double read_wait;   /* ASYNC_IO_COMPLETION: for the data files */
-    double cpu_cores;   /* cores that the whole server process kept busy */
-    int cpu_count;      /* of the machine; below 1: unknown */
-    int writers;        /* stripes: one writing thread each; at least 1 */
-    bool discards;      /* the target is NUL itself: nothing is written */
-    bool compressed;    /* or may be */
-    double ratio;       /* data / backup file; NaN: unknown, nothing written */
-    int server_major;   /* 9 = 2005 …; 0 unknown */
+    double write_wait;    /* BACKUPIO: for the backup file */
+    double buffer_wait;   /* BACKUPBUFFER: for a buffer */
+    double read_wait;     /* ASYNC_IO_COMPLETION: for the data files */
+    double cpu_cores;     /* cores that the whole server process kept busy */
+    int cpu_count;        /* of the machine; below 1: unknown */
+    int writers;          /* stripes: one writing thread each; at least 1 */
+    bool discards;        /* the target is NUL itself: nothing is written */
+    bool compressed;      /* or may be */
+    double ratio;         /* data / backup file; NaN: unknown, nothing written */
+    int server_major;     /* 9 = 2005 …; 0 unknown */
+    int64_t server_build; /* the third part of the version; below 1 unknown */
     struct bottleneck_layout layout;
 };
 

@@ -44,7 +44,8 @@ enum bottleneck_sign {
     SIGN_NO_RATE = 1 << 26,
     SIGN_ABOVE = 1 << 27, /* faster than the ceiling */
     SIGN_DISCARDS = 1 << 28,
-    SIGN_GROWN = 1 << 29, /* the data files grew in many steps */
+    SIGN_GROWN = 1 << 29,        /* the data files grew in many steps */
+    SIGN_LOCAL_FASTER = 1 << 30, /* a folder of this host was clearly faster than the share */
 };
 
 /* Adds what follows from a verdict. */

@@ -75,6 +75,10 @@ void bottleneck_add_evidence(const struct bottleneck_profile *profile, unsigned 
     say_ratio(profile, verdict);
     if (signs & SIGN_BESIDE_DATA)
         add(verdict->evidence, mem_copy("The target is on a drive with data files."));
+    if (signs & SIGN_LOCAL_FASTER)
+        add(verdict->evidence,
+            mem_format("A folder of this host took %.4g MiB/s of the same data in this job.",
+                       profile->layout.local_mib_s));
     if (signs & SIGN_SLOWEST_DRIVE)
         add(verdict->evidence, mem_format("Of the drives with data files, %s delivers slowest.",
                                           profile->layout.slowest_drive));
@@ -107,7 +111,8 @@ static const struct {
     {WRITE, SIGN_ONE_STRIPE, 0, "Split the backup into several files, best on several disks: each file has a writing thread of its own."},
     {WRITE, 0, SIGN_ONE_STRIPE, "Spread the files over more disks: files on one disk share what it takes."},
     {WRITE, SIGN_CPU_FREE, SIGN_COMPRESSED, "Compress: less has to be written, and there is CPU for it. Ask first whether the target deduplicates: compressed files hardly can be."},
-    {WRITE, SIGN_ON_SHARE, 0, "Measure a local folder of the file server or of this host as well: it tells the network from the disk behind the share."},
+    {WRITE, SIGN_ON_SHARE, SIGN_LOCAL_FASTER, "Measure a local folder of the file server or of this host as well: it tells the network from the disk behind the share."},
+    {WRITE, SIGN_ON_SHARE | SIGN_LOCAL_FASTER, 0, "Look at the network and at the file server first: neither reading nor a local folder is as slow as this share."},
     {WRITE | BALANCED, SIGN_COMPRESSED | SIGN_POOR_RATIO, 0, "Leave compression out: this database hardly gets smaller, so it saves the target nothing."},
     {WRITE | CPU, SIGN_POOR_RATIO | SIGN_TDE_RULE, 0, "If the database is encrypted (TDE), send MAXTRANSFERSIZE = 131072: before SQL Server 2019 CU5 it is only compressed with more than 65536."},
 

@@ -38,6 +38,25 @@ const char *guard_blocksize(int64_t value);
  * (domain.md 1.1, 1.2). NULL: legal; else the rule, naming version or edition. */
 const char *guard_compression(const char *word, const struct server_facts *facts);
 
+/* The third part of the version ("15.0.4043.16": 4043); -1 unknown. */
+int64_t guard_build(const struct server_facts *facts);
+
+/* How compressed backups of encrypted databases (TDE) get smaller on this build (domain.md 1.5). */
+enum guard_tde {
+    GUARD_TDE_UNKNOWN,
+    GUARD_TDE_NEVER,           /* before 2016, or with the faults before 2016 SP1 CU4 */
+    GUARD_TDE_LARGE_TRANSFERS, /* with MAXTRANSFERSIZE above 65536 */
+    GUARD_TDE_BY_ITSELF,       /* 2019 CU5 and later raise it themselves */
+};
+enum guard_tde guard_tde(int major, int64_t build); /* build below 1: unknown */
+
+/* What follows for a backup that hardly gets smaller; NULL: nothing. A sentence. */
+const char *guard_tde_advice(const struct server_facts *facts);
+
+/* Stripes that a backup of so many bytes needs as Azure block blobs: one holds 50,000 blocks of
+ * MAXTRANSFERSIZE (0: the default, 1 MiB), else error 3063 (domain.md 2.2). At least 1. */
+int64_t guard_blob_stripes(int64_t bytes, int64_t maxtransfersize);
+
 /* Sets of buffers: 1 plain, 3 compressed or compression "default" (domain.md 1.4). */
 int guard_buffer_sets(const char *compression);
 

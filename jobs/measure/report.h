@@ -47,6 +47,25 @@ void analysis_fini(struct analysis *analysis);
 cJSON *report_make(const struct bundle *bundle, const struct analysis *analysis);
 void report_warn(cJSON *report, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Median bytes that an arm's counted trials read; NaN when there are none. */
+double report_bytes(const struct bundle *bundle, int arm);
+
+/* Those over the median size of the backup: bytes / bytes, above 1 where it is smaller; NaN where
+ * nothing was written, or no size is known. */
+double report_compression_ratio(const struct bundle *bundle, const struct analysis *analysis,
+                                int arm);
+
+/* True when the arm asks for compression; with "default" only the server knows. */
+bool report_compresses(const struct arm *arm);
+
+/* Warns when compressing saves next to nothing (a ratio below 1.1): what CPU it cost beside, and
+ * what is known of encrypted databases on this build. NaN warns of nothing. */
+void report_warn_of_ratio(cJSON *report, const struct bundle *bundle, int arm, double ratio);
+
+/* `compression_ratio` of every arm (null: not known), and those warnings. */
+void report_add_compression(cJSON *report, const struct bundle *bundle,
+                            const struct analysis *analysis);
+
 /* The report for people, from its JSON alone: verdict first in words, then a table of arms with
  * intervals, comparisons, what the kind adds, recommendation with its three commands, warnings,
  * what was left behind, the design. A member that is missing is left out. Text from outside is

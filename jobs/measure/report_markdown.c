@@ -329,6 +329,7 @@ static void add_recommendation(struct buf *out, const cJSON *report)
         {"dbatools", "dbatools", "powershell"},
     };
     const cJSON *recommendation = json_member(report, "recommendation");
+    const cJSON *note = NULL;
     if (!cJSON_IsObject(recommendation))
         return;
     buf_add(out, "## Recommendation\n\n");
@@ -337,6 +338,10 @@ static void add_recommendation(struct buf *out, const cJSON *report)
         buf_add(out, "\n\n");
     }
     add_interval_of_settings(out, json_member(recommendation, "interval"));
+    cJSON_ArrayForEach(note, json_member(recommendation, "notes")) {
+        markdown_add_text(out, note->valuestring);
+        buf_add(out, "\n\n");
+    }
     if (isfinite(markdown_number(recommendation, "buffer_memory_mib")))
         buf_add(out, "The buffers lie outside of the buffer pool for as long as a backup runs; a "
                      "restore with the same options takes them too.\n\n");
@@ -449,6 +454,8 @@ char *report_markdown(const cJSON *report)
     add_instance(&out, report);
     add_arms(&out, report);
     add_comparisons(&out, report);
+    if (!json_member(report, "overhead")) /* has its own table */
+        markdown_sizes_section(&out, report);
     markdown_kind_sections(&out, report);
     add_recommendation(&out, report);
     add_baseline(&out, report);

@@ -17,3 +17,7 @@ void markdown_flag_section(struct buf *out, const cJSON *rows);
 
 /* "2.0 % slower", "1.2 % faster" for a ratio of times. */
 void markdown_add_overhead(struct buf *out, double ratio);
+
+/* Sizes and compression of every arm that wrote a file (report_markdown_sizes.c); nothing when none
+ * did. */
+void markdown_sizes_section(struct buf *out, const cJSON *report);

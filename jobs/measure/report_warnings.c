@@ -1,6 +1,7 @@
 /* What a reader must know before trusting a report, as far as the trials themselves tell. */
 #include "jobs/measure/report_parts.h"
 
+#include "jobs/measure/message_advice.h"
 #include "server/buf.h"
 #include "server/mem.h"
 
@@ -48,11 +49,14 @@ static void warn_of_failed(cJSON *report, const struct bundle *bundle)
             last = &bundle->trials[i];
             count++;
         }
-        if (last)
-            report_warn(report,
-                        "%s failed in %zu trial%s (error %lld: %s) and is never recommended.",
-                        bundle->arms[a].label, count, plural(count), (long long)last->error_number,
-                        last->error_text ? last->error_text : "no text");
+        if (!last)
+            continue;
+        const char *advice = message_advice((int)last->error_number, last->error_text);
+        report_warn(report,
+                    "%s failed in %zu trial%s (error %lld: %s) and is never recommended.%s%s",
+                    bundle->arms[a].label, count, plural(count), (long long)last->error_number,
+                    last->error_text ? last->error_text : "no text", advice ? " " : "",
+                    advice ? advice : "");
     }
 }
 

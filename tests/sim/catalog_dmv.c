@@ -254,6 +254,12 @@ static void put_counter(struct filler *f, const char *object, const char *counte
     tsql_put_int(f, "cntr_type", type);
 }
 
+/* What a log backup would take, or what runs now holds. */
+static int64_t used_log_kib(const struct sim_db *db)
+{
+    return 8 * (db->log_pages > db->active_pages ? db->log_pages : db->active_pages);
+}
+
 static bool fill_counters(struct filler *f)
 {
     if (!f->sim->performance_counters)
@@ -266,6 +272,10 @@ static bool fill_counters(struct filler *f)
             bytes += db->files[i].read_bytes;
         put_counter(f, "Databases", "Backup/Restore Throughput/sec", db->name, bytes, 272696576);
         put_counter(f, "Databases", "Data File(s) Size (KB)", db->name, sim_db_pages(db, 0) * 8,
+                    65792);
+        put_counter(f, "Databases", "Log File(s) Size (KB)", db->name, sim_db_pages(db, 1) * 8,
+                    65792);
+        put_counter(f, "Databases", "Log File(s) Used Size (KB)", db->name, used_log_kib(db),
                     65792);
     }
     for (const struct session *s = f->sim->sessions; s; s = s->next)
