@@ -71,8 +71,9 @@ static int check_replica(struct run *run, const char *database, struct err *err)
                        database);
     if (role == ROLE_SECONDARY)
         run_warn(run,
-                 "%s is a secondary replica here: only COPY_ONLY full backups work on it, and its "
-                 "speeds say little about the primary",
+                 "%s is a secondary replica here: only COPY_ONLY full backups work on it (others "
+                 "give 3059, a recommended statement too), and its speeds say little about the "
+                 "primary",
                  database);
     return 0;
 }
@@ -134,6 +135,18 @@ static void warn_of_foreign_work(struct run *run)
     mssql_rows_free(rows);
 }
 
+/* Compression of an encrypted database depends on version and transfer size (domain.md 1.5). */
+static void warn_of_encryption(struct run *run, const char *database)
+{
+    const struct server_facts *facts = &run->plan.facts;
+    if (!statement_is_for(STATEMENT_ENCRYPTED, run->definition.kind->statements, facts->major) ||
+        ask_number(run, STATEMENT_ENCRYPTED, database) != 1)
+        return;
+    const char *advice = guard_tde_advice(facts);
+    run_warn(run, "%s is encrypted (TDE): MAXTRANSFERSIZE decides how it is compressed%s%s",
+             database, advice ? ". " : "", advice ? advice : "");
+}
+
 int preflight_database(struct run *run, const char *database, struct err *err)
 {
     struct mssql_value value = {.text = database};
@@ -150,6 +163,7 @@ int preflight_database(struct run *run, const char *database, struct err *err)
         return -1;
     struct plan_database *known = plan_add_database(&run->plan, database);
     read_sizes(run, known);
+    warn_of_encryption(run, database);
     cJSON_Delete(known->chain);
     known->chain = probe_chain(run_session(run), database);
     return 0;

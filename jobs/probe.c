@@ -17,6 +17,7 @@ static const enum statement statements[PROBE_QUERY_COUNT] = {
     [PROBE_READS] = STATEMENT_READS,
     [PROBE_READS_PLAIN] = STATEMENT_READS_PLAIN,
     [PROBE_FOREIGN] = STATEMENT_FOREIGN_WORK,
+    [PROBE_FOREIGN_BACKUP] = STATEMENT_FOREIGN_BACKUP,
 };
 
 void probe_fini(struct probe *probe)
@@ -104,10 +105,19 @@ static struct mssql_rows *ask_reads(struct probe *probe, struct mssql *session,
     return rows ? rows : ask_about(probe, session, PROBE_READS_PLAIN, database);
 }
 
+static void take_foreign_backup(struct probe *probe, struct mssql *session,
+                                struct probe_sample *out)
+{
+    struct mssql_rows *rows = ask(probe, session, PROBE_FOREIGN_BACKUP);
+    out->foreign_set = rows ? mssql_int(rows, 0, 0, 0) : -1;
+    out->foreign_frozen = rows && mssql_int(rows, 0, 1, 0) != 0;
+    mssql_rows_free(rows);
+}
+
 void probe_take(struct probe *probe, struct mssql *session, const char *database,
                 struct probe_sample *out)
 {
-    *out = (struct probe_sample){.cpu_ms = -1, .cpu_count = -1};
+    *out = (struct probe_sample){.cpu_ms = -1, .cpu_count = -1, .foreign_set = -1};
     struct mssql_rows *cpu = ask(probe, session, PROBE_CPU);
     if (cpu) {
         out->cpu_ms = mssql_int(cpu, 0, 0, -1);
@@ -116,6 +126,7 @@ void probe_take(struct probe *probe, struct mssql *session, const char *database
     mssql_rows_free(cpu);
     take_text(probe, session, PROBE_STARTED, out->started, sizeof out->started);
     take_text(probe, session, PROBE_FOREIGN, out->foreign, sizeof out->foreign);
+    take_foreign_backup(probe, session, out);
     struct mssql_rows *reads = ask_reads(probe, session, database);
     take_files(out, reads);
     mssql_rows_free(reads);

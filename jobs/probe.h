@@ -15,8 +15,9 @@ enum probe_query {
     PROBE_WAITS,          /* of our session */
     PROBE_INSTANCE_WAITS, /* of everybody, where the session's cannot be had */
     PROBE_FOREIGN,
-    PROBE_READS,       /* per file of one database, with its volume */
-    PROBE_READS_PLAIN, /* the same without */
+    PROBE_FOREIGN_BACKUP, /* the last one in msdb */
+    PROBE_READS,          /* per file of one database, with its volume */
+    PROBE_READS_PLAIN,    /* the same without */
     PROBE_QUERY_COUNT
 };
 
@@ -41,10 +42,12 @@ struct probe_file {
 };
 
 struct probe_sample {
-    int64_t cpu_ms;    /* -1 unknown */
-    int64_t cpu_count; /* -1 unknown */
-    char started[40];  /* the server's start time as text; "" unknown */
-    char foreign[64];  /* somebody else's BACKUP, RESTORE or DBCC running now; "" none */
+    int64_t cpu_ms;      /* -1 unknown */
+    int64_t cpu_count;   /* -1 unknown */
+    char started[40];    /* the server's start time as text; "" unknown */
+    char foreign[64];    /* somebody else's BACKUP, RESTORE or DBCC running now; "" none */
+    int64_t foreign_set; /* backup_set_id of somebody else's last backup; 0 none, -1 unknown */
+    bool foreign_frozen; /* it was a VSS snapshot: all writes stood still */
     struct probe_wait *waits;
     size_t wait_count;
     bool instance_waits; /* they are everybody's, not our session's */

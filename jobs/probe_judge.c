@@ -176,4 +176,9 @@ void probe_judge(const struct probe *probe, const struct probe_sample *before,
                        before->foreign[0] ? before->foreign : after->foreign);
         contaminate(trial, note);
     }
+    /* smaller: somebody cleaned msdb */
+    if (before->foreign_set >= 0 && after->foreign_set > before->foreign_set)
+        contaminate(trial, after->foreign_frozen
+                               ? "a VSS snapshot froze the server's writes during this trial"
+                               : "somebody else's backup ended during this trial");
 }

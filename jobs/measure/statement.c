@@ -57,6 +57,7 @@ static const struct {
     /* what a snapshot may grow to; FILESTREAM; the log */
     [STATEMENT_DATABASE_SIZE]     = {READS, BY_TRIALS, 0, 0, "SELECT SUM(CASE WHEN f.type = 0 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type = 2 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type = 1 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192 FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ?"},
     [STATEMENT_LOG_USED]          = {READS, BY_TRIALS, 0, 0, "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log File(s) Used Size (KB)' AND instance_name = ?"},
+    [STATEMENT_ENCRYPTED]         = {READS, BY_BACKUPS, 10, 0, "SELECT CONVERT(int, is_encrypted) FROM sys.databases WHERE name = ?"},
     /* how often data files grew, as far back as the default trace's files go: log_N.trc, of which log.trc is the first */
     [STATEMENT_GROWTH]            = {READS, BY_THROUGHPUT, 0, 0, "SELECT COUNT(*), CONVERT(nvarchar(19), MIN(e.StartTime), 126) FROM sys.traces AS t CROSS APPLY sys.fn_trace_gettable(LEFT(t.path, LEN(t.path) - CHARINDEX('_', REVERSE(t.path))) + '.trc', DEFAULT) AS e WHERE t.is_default = 1 AND e.EventClass = 92 AND e.DatabaseName = ?"},
     [STATEMENT_DIFFERENTIAL_BASE] = {READS, BY_TRIALS, 0, 0, "SELECT CONVERT(nvarchar(40), MAX(f.differential_base_lsn)) FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ? AND f.type = 0 GROUP BY f.database_id"},
@@ -80,7 +81,10 @@ static const struct {
     /* dm_os_volume_stats: 2008 R2 SP1 and newer */
     [STATEMENT_READS]          = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?"},
     [STATEMENT_READS_PLAIN]    = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?"},
-    [STATEMENT_FOREIGN_WORK]   = {READS, BY_TRIALS | BY_CHECK, 0, 0, "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%')"},
+    [STATEMENT_FOREIGN_WORK]   = {READS, BY_TRIALS | BY_CHECK, 0, 0, "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%' OR command LIKE 'Dbcc%')"},
+
+    /* what began and ended between two looks at the requests, VSS snapshots too (device_type 7) */
+    [STATEMENT_FOREIGN_BACKUP] = {READS, BY_TRIALS, 0, 0, "SELECT TOP (1) backup_set_id, CONVERT(int, is_snapshot) FROM msdb.dbo.backupset WHERE name IS NULL OR LEFT(name, 10) <> 'sweetspot:' ORDER BY backup_set_id DESC"},
 
     /* COPY_ONLY always: a benchmark must not become the base of somebody's differential backups */
     [STATEMENT_BACKUP] = {CHANGES, BY_BACKUPS, 0, 0, "BACKUP DATABASE {database} TO {devices} WITH COPY_ONLY{options}, NAME = {name}, STATS = 5"},
