@@ -290,10 +290,11 @@ static void snapshots_are_made_where_the_server_makes_them(void **state)
 
 static void groups_need_2012_and_one_role(void **state)
 {
-    static const char *const wrong[] = {
+    static const char mixed[] = "{'databases':[{'name':'A','replica_role':'SECONDARY'},"
+                                "{'name':'B','replica_role':'PRIMARY'}]}";
+    const char *const wrong[] = {
         "{'version':'10.0.5500.0','databases':[{'name':'S','replica_role':'SECONDARY'}]}",
-        "{'databases':[{'name':'A','replica_role':'SECONDARY'},{'name':'B','replica_role':"
-        "'PRIMARY'}]}",
+        mixed,
         "{'databases':[{'name':'A','replica_role':'LEADER'}]}",
         "{'databases':[{'name':'A','user_access':'NOBODY'}]}",
         "{'databases':[{'name':'A','recovery':'SIMPLE','mirroring':{}}]}",
