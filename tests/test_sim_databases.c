@@ -259,12 +259,42 @@ static void a_mirror_is_restoring_and_refuses_all(void **state)
     world_stop(&w);
 }
 
+static void snapshots_are_made_where_the_server_makes_them(void **state)
+{
+    static const char scenario[] = VERSION(
+        "14.0.3465.1") ",'databases':[{'name':'Good','mirroring':{'role':'MIRROR'}},"
+                       "{'name':'Late','mirroring':{'role':'MIRROR','state':'SYNCHRONIZING'}},"
+                       "{'name':'Fast','files':[{'name':'Fast'},{'name':'l','type':'LOG'},"
+                       "{'name':'m','type':'MEMORY_OPTIMIZED'}]},{'name':'S','replica_role':'"
+                       "SECONDARY'}]}";
+    static const char snap[] =
+        "CREATE DATABASE %s_ss ON (NAME = %s, FILENAME = 'C:\\Temp\\%s.ss') AS SNAPSHOT OF %s";
+    static const struct {
+        const char *database;
+        int number;
+    } rows[] = {{"Good", 0}, {"Late", 1822}, {"Fast", 1823}, {"S", 0}};
+    struct world w = world_start(scenario);
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char sql[240];
+        const char *d = rows[i].database;
+        (void)snprintf(sql, sizeof(sql), snap, d, d, d, d);
+        if (rows[i].number)
+            world_refuses(&w, sql, rows[i].number);
+        else
+            world_runs(&w, sql);
+    }
+    world_says(&w, "SELECT COUNT(*) FROM sys.databases WHERE source_database_id IS NOT NULL", "2");
+    world_stop(&w);
+}
+
 static void groups_need_2012_and_one_role(void **state)
 {
-    static const char *const wrong[] = {
-        VERSION("10.0.5500.0") ",'databases':[{'name':'S','replica_role':'SECONDARY'}]}",
-        "{'databases':[{'name':'A','replica_role':'SECONDARY'},{'name':'B','replica_role':"
-        "'PRIMARY'}]}",
+    static const char mixed[] = "{'databases':[{'name':'A','replica_role':'SECONDARY'},"
+                                "{'name':'B','replica_role':'PRIMARY'}]}";
+    const char *const wrong[] = {
+        "{'version':'10.0.5500.0','databases':[{'name':'S','replica_role':'SECONDARY'}]}",
+        mixed,
         "{'databases':[{'name':'A','replica_role':'LEADER'}]}",
         "{'databases':[{'name':'A','user_access':'NOBODY'}]}",
         "{'databases':[{'name':'A','recovery':'SIMPLE','mirroring':{}}]}",
@@ -291,6 +321,7 @@ int main(void)
         cmocka_unit_test(each_version_has_its_columns),
         cmocka_unit_test(secondaries_that_are_not_readable_refuse_by_number),
         cmocka_unit_test(a_mirror_is_restoring_and_refuses_all),
+        cmocka_unit_test(snapshots_are_made_where_the_server_makes_them),
         cmocka_unit_test(groups_need_2012_and_one_role),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

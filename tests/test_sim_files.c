@@ -37,6 +37,7 @@ static void each_type_has_its_rows_and_sizes(void **state)
         {"SELECT f.name FROM Mixed.sys.database_files f JOIN Mixed.sys.filegroups g ON "
          "g.data_space_id = f.data_space_id WHERE g.type = 'FD'",
          "docs"},
+        {"SELECT SERVERPROPERTY('FilestreamEffectiveLevel')", "2"},
         {"SELECT COUNT(*) FROM sys.dm_io_virtual_file_stats(5, NULL)", "5"},
         {"SELECT COUNT(*) FROM sys.master_files m CROSS APPLY sys.dm_io_virtual_file_stats("
          "m.database_id, m.file_id) s WHERE m.database_id = 5 AND s.num_of_reads = 0",

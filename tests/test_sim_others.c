@@ -61,7 +61,7 @@ static void requests_begin_and_end_at_their_moments(void **state)
         const char *kind, *want;
         int sets;
     } rows[] = {
-        {"backup", "52 BACKUP DATABASE 50", 1},   {"backup_log", "52 BACKUP LOG 50", 0},
+        {"backup", "52 BACKUP DATABASE 50", 1},   {"backup_log", "52 BACKUP LOG 50", 1},
         {"checkdb", "52 DBCC TABLE CHECK 50", 0}, {"shrink", "52 DbccFilesCompact 50", 0},
         {"restore", "52 RESTORE DATABASE 50", 0},
     };
@@ -127,8 +127,23 @@ static void a_restore_is_in_its_history(void **state)
                                  "'foreign_request','kind':'restore','seconds':30}}]}");
     (void)state;
     world_says(&w, "SELECT COUNT(*) FROM msdb.dbo.restorehistory", "0");
+    world_refuses(&w, "BACKUP DATABASE Sales TO DISK = N'NUL'", 927); /* it is restored over */
     world_runs(&w, "WAITFOR DELAY '00:00:31'");
     world_says(&w, "SELECT destination_database_name FROM msdb.dbo.restorehistory", "Sales");
+    world_stop(&w);
+}
+
+static void somebody_elses_log_backup_takes_the_log(void **state)
+{
+    struct world w = world_start("{'time_scale':0}");
+    (void)state;
+    uint64_t base = sim_differential_base(w.sim, "Sales"), log = sim_last_log_lsn(w.sim, "Sales");
+    world_fault(&w, "{'do':'foreign_request','kind':'backup_log'}");
+    assert_true(sim_last_log_lsn(w.sim, "Sales") == log);
+    world_fault(&w, "{'do':'foreign_request','kind':'backup_log','on':false}");
+    assert_true(sim_last_log_lsn(w.sim, "Sales") > log);
+    assert_true(sim_differential_base(w.sim, "Sales") == base);
+    world_says(&w, "SELECT type FROM msdb.dbo.backupset", "L");
     world_stop(&w);
 }
 
@@ -201,6 +216,7 @@ int main(void)
         cmocka_unit_test(requests_begin_and_end_at_their_moments),
         cmocka_unit_test(a_request_can_be_around_our_backup_only),
         cmocka_unit_test(a_restore_is_in_its_history),
+        cmocka_unit_test(somebody_elses_log_backup_takes_the_log),
         cmocka_unit_test(others_are_seen_with_the_right_and_can_be_killed),
         cmocka_unit_test(the_clock_goes_on_during_a_backup),
         cmocka_unit_test(a_timeline_that_cannot_be_is_refused),

@@ -198,7 +198,7 @@ static bool fill_configurations(struct filler *f)
                  sim->major >= 17 ? 3 : 2, 16, 0},
                 {1568, "default trace enabled", sim->config_trace, 0, 1, 0, 1},
                 {16390, "xp_cmdshell", 0, 0, 1, 0, 1},
-                {1580, "filestream access level", 0, 0, 2, 0, 0},
+                {1580, "filestream access level", sim->filestream ? 2 : 0, 0, 2, 10, 0},
                 {16393, "contained database authentication", 0, 0, 1, 11, 0}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         if (sim->major < rows[i].since)

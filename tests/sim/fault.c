@@ -160,10 +160,14 @@ static int vss_locked(struct act *a)
 {
     const cJSON *copy = cJSON_GetObjectItemCaseSensitive(a->o, "copy_only");
     int64_t end = a->sim->moment_us;
-    int64_t took = (int64_t)(real(a->o, "seconds", 60) * 1e6);
-
-    sim_foreign_set_locked(a->sim, text(a->o, "database", "Sales"), true, cJSON_IsTrue(copy),
-                           end - took, end);
+    const struct sim_foreign_set set = {
+        .type = 'D',
+        .vss = true,
+        .copy_only = cJSON_IsTrue(copy),
+        .start_us = end - (int64_t)(real(a->o, "seconds", 60) * 1e6),
+        .end_us = end,
+    };
+    sim_foreign_set_locked(a->sim, text(a->o, "database", "Sales"), &set);
     return 0;
 }
 

@@ -60,7 +60,7 @@ FUNCTION(fn_serverproperty)
         {"IsFullTextInstalled", NULL, 0, 0},
         {"ProcessID", NULL, 4242, 0},
         {"LCID", NULL, 1033, 0},
-        {"FilestreamEffectiveLevel", NULL, 0, 10},
+        {"FilestreamEffectiveLevel", NULL, sim->filestream ? 2 : 0, 10},
         {"InstanceDefaultDataPath",
          sim_arena_printf(ev->arena, "%s%c", sim->data_dir, sim->windows ? '\\' : '/'), 0, 11},
         {"InstanceDefaultLogPath",

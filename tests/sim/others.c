@@ -40,8 +40,23 @@ double sim_foreign_percent(const struct sim_foreign *f, int64_t now_us)
     return part < 0 ? 0 : part > 1 ? 100 : part * 100;
 }
 
-void sim_foreign_set_locked(struct sim *sim, const char *database, bool vss, bool copy_only,
-                            int64_t start_us, int64_t end_us)
+/* What it does to the chain: a full one is the new base, a log takes the log away. */
+static void move_chain(struct sim_db *db, const struct sim_set *x)
+{
+    if (x->type == 'L') {
+        db->last_log_lsn = db->log_start_lsn = x->last_lsn;
+        db->log_pages = 8;
+        return;
+    }
+    for (int i = 0; i < db->file_count; i++)
+        if (db->files[i].type != SIM_LOG)
+            db->files[i].diff_base_lsn = x->checkpoint_lsn;
+    db->has_full = true;
+    db->changed_pages = 0;
+}
+
+void sim_foreign_set_locked(struct sim *sim, const char *database,
+                            const struct sim_foreign_set *made)
 {
     struct sim_db *db = sim_db_find_locked(sim, database);
     if (!db)
@@ -51,33 +66,31 @@ void sim_foreign_set_locked(struct sim *sim, const char *database, bool vss, boo
     *x = (struct sim_set){.id = sim->set_count,
                           .media_id = sim->next_media++,
                           .position = 1,
-                          .type = 'D',
-                          .snapshot = vss,
-                          .copy_only = copy_only,
-                          .start_ticks = sim_ticks_local(sim, start_us),
-                          .finish_ticks = sim_ticks_local(sim, end_us),
+                          .type = made->type,
+                          .snapshot = made->vss,
+                          .copy_only = made->copy_only,
+                          .start_ticks = sim_ticks_local(sim, made->start_us),
+                          .finish_ticks = sim_ticks_local(sim, made->end_us),
                           .algorithm = "",
                           .device_count = 1,
-                          .device_type = vss ? 7 : 2};
+                          .device_type = made->vss ? 7 : 2};
     sim_fill_guid_locked(sim, x->uuid);
+    memcpy(x->family_guid, db->family_guid, 16);
     x->database = sim_dup(db->name);
-    x->user = sim_dup(vss ? "NT SERVICE\\SQLWriter" : "someone_else");
+    x->user = sim_dup(made->vss ? "NT SERVICE\\SQLWriter" : "someone_else");
     x->server = sim_dup(sim->server_name);
-    x->recovery = sim_dup(db->recovery == 'F' ? "FULL" : "SIMPLE");
-    x->pages = sim_db_pages(db, SIM_ROWS);
+    x->recovery = sim_dup(db->recovery == 'F'   ? "FULL"
+                          : db->recovery == 'B' ? "BULK_LOGGED"
+                                                : "SIMPLE");
+    x->pages = made->type == 'L' ? db->log_pages : sim_db_pages(db, SIM_ROWS);
     x->backup_bytes = x->compressed_bytes = x->pages * SIM_PAGE;
     x->devices = sim_alloc(sizeof(char *));
     x->mirrors = sim_alloc(sizeof(int));
-    x->devices[0] = sim_dup(vss ? "{5E1B0A52-0000-4000-8000-000000000001}1" : "foreign.bak");
+    x->devices[0] = sim_dup(made->vss ? "{5E1B0A52-0000-4000-8000-000000000001}1" : "foreign.bak");
     x->first_lsn = x->checkpoint_lsn = db->lsn += 1600;
     x->last_lsn = db->lsn += 1600;
-    if (copy_only)
-        return;
-    for (int i = 0; i < db->file_count; i++)
-        if (db->files[i].type != SIM_LOG)
-            db->files[i].diff_base_lsn = x->checkpoint_lsn;
-    db->has_full = true;
-    db->changed_pages = 0;
+    if (!made->copy_only)
+        move_chain(db, x);
 }
 
 int sim_new_spid_locked(struct sim *sim)
@@ -104,15 +117,24 @@ struct sim_foreign *sim_foreign_start_locked(struct sim *sim, enum sim_foreign_k
                               .database = sim_dup(database),
                               .start_us = at_us,
                               .end_us = seconds > 0 ? at_us + (int64_t)(seconds * 1e6) : 0};
+    struct sim_db *db = sim_db_find_locked(sim, database);
+    if (kind == SIM_FOREIGN_RESTORE && db) /* over the one that is there */
+        sim_replace(&db->state, "RESTORING");
     return f;
 }
 
 static void end_one(struct sim *sim, struct sim_foreign *f, int64_t at_us)
 {
+    struct sim_db *db = sim_db_find_locked(sim, f->database);
+    const struct sim_foreign_set set = {.type = f->kind == SIM_FOREIGN_BACKUP ? 'D' : 'L',
+                                        .start_us = f->start_us,
+                                        .end_us = at_us};
     f->ended = true;
     f->end_us = at_us;
-    if (f->kind == SIM_FOREIGN_BACKUP)
-        sim_foreign_set_locked(sim, f->database, false, false, f->start_us, at_us);
+    if (f->kind == SIM_FOREIGN_BACKUP || f->kind == SIM_FOREIGN_BACKUP_LOG)
+        sim_foreign_set_locked(sim, f->database, &set);
+    if (f->kind == SIM_FOREIGN_RESTORE && db)
+        sim_replace(&db->state, "ONLINE");
 }
 
 void sim_foreign_end_locked(struct sim *sim, enum sim_foreign_kind kind, const char *database,

@@ -51,9 +51,14 @@ struct sim_foreign *sim_foreign_start_locked(struct sim *sim, enum sim_foreign_k
 void sim_foreign_end_locked(struct sim *sim, enum sim_foreign_kind kind, const char *database,
                             int64_t at_us);
 bool sim_foreign_kill_locked(struct sim *sim, int spid); /* false if it is none of them */
-/* A full set that somebody else made. Without copy_only it moves the differential base. */
-void sim_foreign_set_locked(struct sim *sim, const char *database, bool vss, bool copy_only,
-                            int64_t start_us, int64_t end_us);
+struct sim_foreign_set {
+    char type; /* D, L */
+    bool vss, copy_only;
+    int64_t start_us, end_us;
+};
+/* A set that somebody else made. Without copy_only it moves the differential base or the log. */
+void sim_foreign_set_locked(struct sim *sim, const char *database,
+                            const struct sim_foreign_set *made);
 /* -1 when there is no such database or file. Without `grow` it only is in the trace. */
 int sim_growth_add_locked(struct sim *sim, const char *database, const char *file,
                           const struct sim_growth *growth, bool grow);

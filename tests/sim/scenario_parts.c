@@ -131,6 +131,7 @@ static void load_files(struct loader *l, struct sim_db *db, const cJSON *files)
             db, sim_load_text(l, f, "name", "file"), sim_load_text(l, f, "path", path), t->type,
             (int64_t)(mib * 128), (int64_t)(sim_load_number_of(l, f, "used_mib", mib) * 128));
         file->data_space = t->data_space;
+        l->sim->filestream = l->sim->filestream || t->data_space == 2;
         free(path);
     }
 }

@@ -21,6 +21,25 @@ struct problem {
     const char *a, *b;
 };
 
+/* A mirror can have them while it is synchronized, though nobody can enter it. */
+static bool can_have_snapshots(const struct session *s, const struct sim_db *db)
+{
+    const struct sim_group *g = sim_group_of_locked(s->sim, db);
+
+    if (db->mirror == SIM_MIRROR)
+        return s->sysadmin && db->mirror_state == 4;
+    return !strcmp(db->state, "ONLINE") && !db->source_id && !(g && g->role == SIM_RESOLVING);
+}
+
+/* Until 2017 a memory-optimised filegroup rules snapshots out. */
+static bool has_memory_tables(const struct sim_db *db)
+{
+    for (int i = 0; i < db->file_count; i++)
+        if (db->files[i].data_space == 3)
+            return true;
+    return false;
+}
+
 static struct problem check_source_locked(struct session *s, const struct stmt *st,
                                           const struct sim_db *source)
 {
@@ -31,8 +50,10 @@ static struct problem check_source_locked(struct session *s, const struct stmt *
         return (struct problem){911, st->var, NULL};
     if (source->id <= 3)
         return (struct problem){1830, sim_arena_dup(arena, source->name), NULL};
-    if (strcmp(source->state, "ONLINE") || source->source_id)
+    if (!can_have_snapshots(s, source))
         return (struct problem){1822, NULL, NULL};
+    if (has_memory_tables(source) && sim->major < 15)
+        return (struct problem){1823, NULL, NULL};
     if (sim_db_find_locked(sim, st->alias))
         return (struct problem){1801, st->alias, NULL};
     for (int i = 0; i < source->file_count; i++) {

@@ -216,6 +216,7 @@ struct sim {
     int64_t free_memory_mib;   /* available_physical_memory_kb */
     int64_t server_memory_mib; /* what the server has taken of the rest */
     int memory_model;          /* 1 conventional, 2 locked pages */
+    bool filestream;           /* some database has a container for it */
     double time_scale;
     uint64_t seed;
     double noise, drift, outlier_rate, outlier_factor;
