@@ -4,6 +4,8 @@
 #include "jobs/probe.h"
 #include "jobs/send.h"
 
+#include <stdlib.h>
+
 #define ENGINE_AZURE_DATABASE 5 /* SERVERPROPERTY('EngineEdition'): no BACKUP there */
 #define STATE_RESTORING 1       /* sys.databases.state */
 #define ACCESS_SINGLE 1         /* sys.databases.user_access */
@@ -104,6 +106,26 @@ static int check_row(struct run *run, const char *database, const struct mssql_r
     return check_replica(run, database, err);
 }
 
+/* Of FILESTREAM and memory-optimized data, which only the database itself knows; 0 when it cannot
+ * be entered. */
+static int64_t stream_bytes(struct run *run, const char *database)
+{
+    char *text = statement_in(STATEMENT_STREAM_SIZE, database);
+    struct mssql_rows *rows = NULL;
+    struct err ignored; /* no access to the database */
+    int64_t bytes = -1;
+    if (send_query(run, STATEMENT_STREAM_SIZE, text, NULL, 0, &rows, &ignored) == 0)
+        bytes = mssql_int(rows, 0, 0, -1);
+    mssql_rows_free(rows);
+    free(text);
+    if (bytes < 0)
+        run_warn(run,
+                 "%s holds FILESTREAM or memory-optimized data whose size is not visible: it is in "
+                 "no estimate of room",
+                 database);
+    return bytes < 0 ? 0 : bytes;
+}
+
 /* What a full backup reads at most: data, FILESTREAM, and as much of the log as is in use (all of
  * it where that is not known). Sizes stay unknown without the right to see them. */
 static void read_sizes(struct run *run, struct plan_database *out)
@@ -114,11 +136,13 @@ static void read_sizes(struct run *run, struct plan_database *out)
     if (send_ask(run_session(run), STATEMENT_DATABASE_SIZE, &value, 1, &rows, &ignored) == 0)
         out->data_bytes = mssql_int(rows, 0, 0, -1);
     if (out->data_bytes >= 0) {
-        int64_t log_bytes = mssql_int(rows, 0, 2, 0);
+        int64_t log_bytes = mssql_int(rows, 0, 1, 0);
         int64_t used_kib = ask_number(run, STATEMENT_LOG_USED, out->name);
         if (used_kib >= 0 && used_kib < log_bytes / 1024)
             log_bytes = used_kib * 1024;
-        out->bytes = out->data_bytes + mssql_int(rows, 0, 1, 0) + log_bytes;
+        out->bytes = out->data_bytes + log_bytes;
+        if (mssql_int(rows, 0, 2, 0) > 0)
+            out->bytes += stream_bytes(run, out->name);
     }
     mssql_rows_free(rows);
 }

@@ -54,6 +54,11 @@ static cJSON *probes_to_plan(struct run *run)
             statement_is_for(statement, kind->statements, major))
             cJSON_AddItemToArray(texts, json_text(statement_text(statement)));
     }
+    for (size_t i = 0; i < run->plan.database_count; i++) {
+        char *size = statement_in(STATEMENT_STREAM_SIZE, run->plan.databases[i].name);
+        member_add_text_once(texts, size);
+        free(size);
+    }
     if (kind->probes)
         kind->probes(run, texts);
     const cJSON *text;

@@ -324,7 +324,7 @@ static const struct answer {
     {"physical_memory_kb", true, {"8", "16000", NULL}},
     {"host_platform", true, {"Linux", NULL}},
     {"FROM sys.databases WHERE name", false, {"0", "-", NULL}},
-    {"THEN CONVERT(bigint, f.size)", false, {"1073741824", "0", "8388608", NULL}},
+    {"THEN CONVERT(bigint, f.size)", false, {"1073741824", "8388608", "0", NULL}},
     {"Log File(s) Used Size", true, {"0", NULL}},
     {"differential_base_lsn", false, {"5", NULL}},
     {"last_log_backup_lsn", true, {"7", NULL}},

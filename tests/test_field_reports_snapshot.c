@@ -84,6 +84,19 @@ static void report_21_sparse_files_are_tried_before_the_first_trial(void **state
     harness_stop(house);
 }
 
+static void report_21_a_volume_without_sparse_files_is_refused_and_left_clean(void **state)
+{
+    (void)state;
+    struct harness *house =
+        house_of("{'time_scale':0,'volumes':[{'mount':'/'},{'mount':'/var/opt/mssql/backup',"
+                 "'sparse':false}]}",
+                 LINUX_ALLOW);
+    expect_job(house, SNAPSHOTS(ON_ADVENTURE "," PLACES, ONCE), "failed", "done",
+               "keeps no sparse files");
+    expect_clean(house, "AdventureWorks");
+    harness_stop(house);
+}
+
 /* Too many databases frozen at once: a job makes snapshots of one database, of which there are
  * eight at most. */
 static void report_35_snapshots_are_of_one_database_and_few(void **state)
@@ -108,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(report_19_20_a_snapshot_names_every_data_file_with_a_file_of_its_own),
         cmocka_unit_test(report_21_sparse_files_are_tried_before_the_first_trial),
+        cmocka_unit_test(report_21_a_volume_without_sparse_files_is_refused_and_left_clean),
         cmocka_unit_test(report_35_snapshots_are_of_one_database_and_few),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

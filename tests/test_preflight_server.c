@@ -1,6 +1,6 @@
 /* What the preflight of a job and the check of an instance see of a server: roles and states,
  * sizes, encryption, growth, foreign work. */
-#include "server/mem.h"
+#include "server/buf.h"
 #include "tests/sweep_kit.h"
 
 #include <setjmp.h>
@@ -24,10 +24,10 @@ static void a_database_that_cannot_be_backed_up_is_refused_by_its_number(void **
         const char *words;
     } cases[] = {
         {SALES(",'state':'RESTORING'"), 927, "is being restored"},
-        {SALES(",'mirroring':'MIRROR'"), 954, "is a mirror here"},
+        {SALES(",'mirroring':{'role':'MIRROR'}"), 954, "is a mirror here"},
         {SALES(",'standby':true"), 3036, "is in standby"},
         {SALES(",'user_access':'SINGLE_USER'"), 924, "single-user mode"},
-        {SALES(",'replica':'RESOLVING'"), 983, "is resolving its role"},
+        {SALES(",'replica_role':'RESOLVING'"), 983, "is resolving its role"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct harness *house = harness_start(cases[i].scenario);
@@ -58,8 +58,8 @@ static void what_can_be_backed_up_all_the_same_is_told(void **state)
     static const struct {
         const char *scenario, *words; /* words NULL: nothing to tell */
     } cases[] = {
-        {SALES(",'replica':'SECONDARY'"), "Sales is a secondary replica here"},
-        {SALES(",'replica':'PRIMARY'"), NULL},
+        {SALES(",'replica_role':'SECONDARY'"), "Sales is a secondary replica here"},
+        {SALES(",'replica_role':'PRIMARY'"), NULL},
         {SALES(",'read_only':true"), NULL},
         {SALES(",'encrypted':true"), "Sales is encrypted (TDE)"},
     };
@@ -84,9 +84,9 @@ static void a_check_tells_what_the_instance_holds(void **state)
 {
     (void)state;
     struct harness *house =
-        harness_start("{'time_scale':0,'databases':[{'name':'Sales','replica':'SECONDARY'},"
+        harness_start("{'time_scale':0,'databases':[{'name':'Sales','replica_role':'SECONDARY'},"
                       "{'name':'Old','read_only':true,'user_access':'SINGLE_USER'},{'name':'Copy',"
-                      "'mirroring':'MIRROR'}]}");
+                      "'mirroring':{'role':'MIRROR'}}]}");
     harness_register(house, NULL);
     cJSON *check = harness_call(house, "POST", "/v1/instances/sql01/check", NULL, 200);
     const cJSON *database;
@@ -147,8 +147,15 @@ static void growths_in_the_default_trace_are_evidence(void **state)
 {
     (void)state;
     char *id = NULL;
-    struct harness *house =
-        harness_start("{'time_scale':0,'databases':[{'name':'Sales','growths':150}]}");
+    struct buf scenario = {0};
+    buf_add(&scenario,
+            "{'time_scale':0,'databases':[{'name':'Sales'}],'default_trace':{'growths':[");
+    for (int i = 0; i < 150; i++)
+        buf_format(&scenario, "%s{'database':'Sales','file':'Sales','ago_s':%d}", i > 0 ? "," : "",
+                   60 * (i + 1));
+    buf_add(&scenario, "]}}");
+    struct harness *house = harness_start(buf_text(&scenario));
+    buf_fini(&scenario);
     harness_register(house, ALLOW);
     cJSON_Delete(sweep_run(house,
                            "{'kind':'backup_throughput','instance':'sql01','parameters':{"

@@ -117,12 +117,48 @@ static void contaminates_a_trial_that_was_not_alone(void **state)
     }
 }
 
+static void contaminates_a_trial_in_which_somebody_elses_backup_ended(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t before, after;
+        bool frozen;
+        const char *note; /* NULL: it counts */
+    } cases[] = {
+        {7, 7, false, NULL},
+        {7, 9, false, "somebody else's backup ended during this trial"},
+        {0, 1, true, "a VSS snapshot froze the server's writes during this trial"},
+        {7, 0, false, NULL},  /* msdb was cleaned */
+        {-1, 9, false, NULL}, /* msdb cannot be read, or could not be then */
+        {7, -1, false, NULL},
+    };
+    for (size_t i = 0; i < JSON_COUNT(cases); i++) {
+        struct probe_sample before = sample(1000, "", "");
+        struct probe_sample after = sample(1000, "", "");
+        struct trial trial = trial_new(1, 1, 0, false);
+        trial.status = TRIAL_OK;
+        before.foreign_set = cases[i].before;
+        after.foreign_set = cases[i].after;
+        after.foreign_frozen = cases[i].frozen;
+        probe_judge(&plain, &before, &after, &trial);
+        assert_int_equal(trial.status, cases[i].note ? TRIAL_CONTAMINATED : TRIAL_OK);
+        assert_int_equal(cJSON_GetArraySize(trial.notes), cases[i].note ? 1 : 0);
+        if (cases[i].note)
+            assert_string_equal(cJSON_GetArrayItem(trial.notes, 0)->valuestring, cases[i].note);
+        trial_fini(&trial);
+        probe_sample_fini(&before);
+        probe_sample_fini(&after);
+    }
+}
+
 /* Rights to look at the server's state are often missing. */
 static void leaves_unknown_what_the_server_refuses(void **state)
 {
     (void)state;
-    struct probe probe = {.absent = {true, true, true, true, true, true, true}};
+    struct probe probe = {.absent = {false}};
     struct probe_sample made;
+    for (int i = 0; i < PROBE_QUERY_COUNT; i++)
+        probe.absent[i] = true;
     probe_take(&probe, NULL, "Sales", &made);
     assert_int_equal(made.cpu_ms, -1);
     assert_int_equal(made.cpu_count, -1);
@@ -178,6 +214,7 @@ int main(void)
         cmocka_unit_test(measures_the_difference_of_two_samples),
         cmocka_unit_test(leaves_unknown_what_went_backwards),
         cmocka_unit_test(contaminates_a_trial_that_was_not_alone),
+        cmocka_unit_test(contaminates_a_trial_in_which_somebody_elses_backup_ended),
         cmocka_unit_test(leaves_unknown_what_the_server_refuses),
         cmocka_unit_test(compares_log_sequence_numbers),
     };

@@ -54,8 +54,10 @@ static const struct {
     [STATEMENT_DATABASE]          = {READS, BY_TRIALS, 0, 0, "SELECT state, source_database_id, database_id, is_read_only, user_access, is_in_standby FROM sys.databases WHERE name = ?"},
     [STATEMENT_MIRRORING_ROLE]    = {READS, BY_TRIALS, 0, 0, "SELECT m.mirroring_role FROM sys.database_mirroring AS m JOIN sys.databases AS d ON d.database_id = m.database_id WHERE d.name = ?"},
     [STATEMENT_REPLICA_ROLE]      = {READS, BY_TRIALS, 11, 0, "SELECT r.role FROM sys.dm_hadr_availability_replica_states AS r JOIN sys.databases AS d ON d.replica_id = r.replica_id WHERE r.is_local = 1 AND d.name = ?"},
-    /* what a snapshot may grow to; FILESTREAM; the log */
-    [STATEMENT_DATABASE_SIZE]     = {READS, BY_TRIALS, 0, 0, "SELECT SUM(CASE WHEN f.type = 0 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type = 2 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type = 1 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192 FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ?"},
+    /* what a snapshot may grow to; the log */
+    [STATEMENT_DATABASE_SIZE]     = {READS, BY_TRIALS, 0, 0, "SELECT SUM(CASE WHEN f.type = 0 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type = 1 THEN CONVERT(bigint, f.size) ELSE 0 END) * 8192, SUM(CASE WHEN f.type NOT IN (0, 1) THEN 1 ELSE 0 END) FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ?"},
+    /* master_files gives 0 for FILESTREAM and memory-optimized data */
+    [STATEMENT_STREAM_SIZE]       = {READS, BY_TRIALS, 0, 0, "SELECT SUM(CONVERT(bigint, size)) * 8192 FROM {database}.sys.database_files WHERE type NOT IN (0, 1)"},
     [STATEMENT_LOG_USED]          = {READS, BY_TRIALS, 0, 0, "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log File(s) Used Size (KB)' AND instance_name = ?"},
     [STATEMENT_ENCRYPTED]         = {READS, BY_BACKUPS, 10, 0, "SELECT CONVERT(int, is_encrypted) FROM sys.databases WHERE name = ?"},
     /* how often data files grew, as far back as the default trace's files go: log_N.trc, of which log.trc is the first */

@@ -6,8 +6,9 @@
 
 static const char *const login_members[] = {"name",     "password",    "sysadmin", "database",
                                             "language", "permissions", "roles",    NULL};
-static const char *const volume_members[] = {
-    "mount", "name", "total_mib", "used_mib", "read_mib_s", "write_mib_s", "sector_bytes", NULL};
+static const char *const volume_members[] = {"mount",        "name",       "total_mib",
+                                             "used_mib",     "read_mib_s", "write_mib_s",
+                                             "sector_bytes", "sparse",     NULL};
 static const char *const folder_members[] = {"path", "denied", NULL};
 static const char *const vfile_members[] = {"path", "mib", "kind", NULL};
 static const char *const file_members[] = {"name", "path", "type", "mib", "used_mib", NULL};
@@ -229,7 +230,8 @@ void sim_load_storage(struct loader *l)
             .used_bytes = (int64_t)(sim_load_number_of(l, m, "used_mib", 0) * mib),
             .read_mib_s = sim_load_number_of(l, m, "read_mib_s", 3000),
             .write_mib_s = sim_load_number_of(l, m, "write_mib_s", 1000),
-            .sector_bytes = (int)sim_load_number_of(l, m, "sector_bytes", 512)};
+            .sector_bytes = (int)sim_load_number_of(l, m, "sector_bytes", 512),
+            .no_sparse = !sim_load_bool(l, m, "sparse", true)};
     }
     cJSON_ArrayForEach(m, sim_load_member(l, "folders")) {
         bool plain = cJSON_IsString(m);

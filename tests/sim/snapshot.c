@@ -94,7 +94,8 @@ static void make_locked(struct sim *sim, const struct stmt *st, const char *sour
         const char *path = file_of(st, f->name);
         struct sim_dbfile *copy =
             sim_db_add_file_locked(db, f->name, path, 0, f->pages, f->used_pages);
-        copy->sparse = true;
+        const struct sim_volume *volume = sim_volume_of_locked(sim, path);
+        copy->sparse = !(volume && volume->no_sparse);
         copy->sparse_bytes = 192 * 1024;
         copy->id = f->id;
         struct sim_vfile *v = sim_vfile_add_locked(sim, path);

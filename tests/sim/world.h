@@ -41,6 +41,7 @@ struct sim_volume {
     int64_t total_bytes, used_bytes; /* used by what the simulator does not show */
     double read_mib_s, write_mib_s;
     int sector_bytes;
+    bool no_sparse; /* its file system keeps none */
 };
 
 struct sim_folder {
