@@ -130,8 +130,10 @@ static void what_the_server_refuses_names_number_and_grant(void **state)
     assert_true(holds(at(answer, "refusals"), "the login lacks sysadmin"));
     assert_true(holds(at(answer, "warnings"), "VIEW SERVER"));
     cJSON_Delete(answer);
-    answer = plan(
-        house, "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'None','buffercount':[50]}}", 200);
+    answer = plan(house,
+                  "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'None','"
+                  "buffercount':[50]}}",
+                  200);
     assert_true(holds(at(answer, "refusals"), "(911)"));
     cJSON_Delete(answer);
     harness_stop(house);

@@ -150,6 +150,25 @@ static void every_kind_sends_its_plan_on_linux(void **state)
     on_server("16.0.4100.1", "Linux", "/var/opt/mssql/backup");
 }
 
+static void a_workload_of_the_jobs_own_is_shown_as_it_is_sent(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("SWEETSPOT_SECRET_BENCH", "b", 1), 0);
+    struct harness *house =
+        house_of("{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1',"
+                 "'sysadmin':true},{'name':'bench','password':'b','roles':{'AdventureWorks':["
+                 "'db_datareader']}}]}",
+                 "'allow':{'paths':['/tmp'],'custom_sql':true},'limits':{'min_free_disk_mib':1},"
+                 "'custom_login':'bench','custom_password':{'env':'SWEETSPOT_SECRET_BENCH'}");
+    runs_as_planned(house,
+                    SNAPSHOTS("'database':'AdventureWorks','locations':[{'name':'tmp','path':'@'}],"
+                              "'workload':{'sql':'UPDATE Sales.Big SET id = id + 1',"
+                              "'setup':'SELECT 1','teardown':'SELECT 2'}",
+                              ONCE),
+                    "/tmp");
+    harness_stop(house);
+}
+
 static void planning_changes_nothing_on_the_server(void **state)
 {
     (void)state;
@@ -180,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_sends_its_plan_on_windows),
         cmocka_unit_test(every_kind_sends_its_plan_on_linux),
+        cmocka_unit_test(a_workload_of_the_jobs_own_is_shown_as_it_is_sent),
         cmocka_unit_test(planning_changes_nothing_on_the_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
