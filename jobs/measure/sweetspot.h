@@ -1,20 +1,24 @@
 #pragma once
 /* The sweet spot (experiments.md §3): the cheapest arm for which the data do not show, at the
  * asked confidence (one-sided, pooled variance), that it is more than the tolerance below the
- * best, nor, corrected for the number of arms, that it is below the best at all. Pure. */
+ * best, nor, corrected for the number of arms, that it is below the best at all. Where arms differ
+ * in one quantity only, they are judged by the curve through them (curve.h) instead. Pure. */
 #include "jobs/measure/stats.h"
 
 struct sweetspot_arm {
-    bool eligible;     /* false: failed, or otherwise never to be recommended */
+    bool eligible;     /* false: failed, dropped, or otherwise never to be recommended */
     bool is_default;   /* counts as cheapest */
     double memory_mib; /* buffer memory; NaN counts as 0 */
     double cpu_s;      /* median CPU seconds, the second key; NaN counts as equal */
+    int series;        /* arms of one number > 0 differ in x only; 0: none */
+    double x;          /* what the rate saturates in, > 0; NaN: stands for itself */
 };
 
 struct sweetspot {
     int arm;           /* the recommended arm; -1: no answer */
     int best;          /* the arm with the highest estimated rate; -1 */
     bool keep_default; /* the default qualifies */
+    bool settled;      /* arm is shown, at the confidence, to be within the tolerance of all */
     bool *qualifies;   /* per arm: the data cannot tell it apart from the best; owned */
 };
 

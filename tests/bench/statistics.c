@@ -95,8 +95,12 @@ static int find_spot(const struct world *world, bool *out_keep_default)
     size_t count = 0;
     struct stats_point *points = run(world, &count);
     for (int i = 0; i < world->arm_count; i++)
-        arms[i] = (struct sweetspot_arm){
-            .eligible = true, .is_default = i == 0, .memory_mib = world->memory[i], .cpu_s = NAN};
+        arms[i] = (struct sweetspot_arm){.eligible = true,
+                                         .is_default = i == 0,
+                                         .memory_mib = world->memory[i],
+                                         .cpu_s = NAN,
+                                         .series = 1,
+                                         .x = i == 0 ? NAN : world->memory[i]};
     sweetspot_find(points, count, arms, (size_t)world->arm_count, CONFIDENCE, TOLERANCE, &spot);
     int arm = spot.arm;
     *out_keep_default = spot.keep_default;
