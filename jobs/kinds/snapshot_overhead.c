@@ -44,6 +44,7 @@ const struct job_kind kind_snapshot_overhead = {
     .name = "snapshot_overhead",
     .summary = "what database snapshots cost a workload of writes, by number and location",
     .exclusive = true,
+    .stops_early = true,
     .order = DESIGN_RANDOM_BLOCKS,
     .parameters = snapshot_fields,
     .parameter_count = SNAPSHOT_FIELD_COUNT,

@@ -196,6 +196,7 @@ const struct job_kind kind_trace_flag = {
     .name = "trace_flag",
     .summary = "A global trace flag (3042 and others) off and on: what it costs or saves",
     .exclusive = true,
+    .stops_early = true,
     .order = DESIGN_ABBA,
     .parameters = flag_fields,
     .parameter_count = FLAG_FIELD_COUNT,

@@ -62,7 +62,7 @@ static int series_of(const struct bundle *bundle, int arm, const char *name)
 }
 
 /* A failed arm is shown, never recommended. */
-static bool has_failed(const struct bundle *bundle, int arm, int last_block)
+bool rivals_failed(const struct bundle *bundle, int arm, int last_block)
 {
     for (size_t i = 0; i < bundle->trial_count; i++)
         if (bundle->trials[i].arm == arm && bundle->trials[i].block <= last_block &&
@@ -76,8 +76,8 @@ void rivals_of(const struct bundle *bundle, int leader, int last_block, struct s
     for (size_t i = 0; i < bundle->arm_count; i++) {
         const struct arm *arm = &bundle->arms[i];
         const cJSON *x = saturating_of(arm);
-        bool competes =
-            rivals_compete(arm, &bundle->arms[leader]) && !has_failed(bundle, (int)i, last_block);
+        bool competes = rivals_compete(arm, &bundle->arms[leader]) &&
+                        !rivals_failed(bundle, (int)i, last_block);
         out[i] = (struct sweetspot_arm){
             .eligible = competes,
             .is_default = (int)i == leader,

@@ -24,6 +24,9 @@ void rivals_of(const struct bundle *bundle, int leader, int last_block, struct s
 /* True when both run at the same target. */
 bool rivals_compete(const struct arm *a, const struct arm *b);
 
+/* True when the arm failed in a trial of blocks 0..last_block. */
+bool rivals_failed(const struct bundle *bundle, int arm, int last_block);
+
 struct race {
     int looked;     /* blocks looked at so far */
     int *after;     /* per arm: the block after which it was dropped; 0: it runs */

@@ -193,7 +193,7 @@ static bool beats(const struct pareto_arm *a, const struct pareto_arm *b)
     if (!isnan(a->memory_mib) && !isnan(b->memory_mib))
         memory = (a->memory_mib < b->memory_mib) - (a->memory_mib > b->memory_mib);
     int results[] = {compare_measured(a->rate, b->rate, true), memory,
-                     compare_measured(a->cpu_s, b->cpu_s, false),
+                     compare_measured(a->cpu_s_per_gib, b->cpu_s_per_gib, false),
                      compare_measured(a->file_bytes, b->file_bytes, false)};
     bool better = false;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {

@@ -29,11 +29,12 @@ void sweetspot_find(const struct stats_point *points, size_t point_count,
                     double tolerance, struct sweetspot *out);
 void sweetspot_fini(struct sweetspot *spot);
 
-/* Pareto front over rate (more), memory, CPU and size of the backup (less): fills front[arm_count]
- * with true for eligible arms with a rate that no other such arm beats or equals everywhere and
- * beats somewhere. What was measured counts as equal within the same per cent. */
+/* Pareto front over rate (more), memory, CPU seconds per GiB read and size of the backup (less):
+ * fills front[arm_count] with true for eligible arms with a rate that no other such arm beats or
+ * equals everywhere and beats somewhere. What was measured counts as equal within the same per
+ * cent. */
 struct pareto_arm {
     bool eligible;
-    double rate, memory_mib, cpu_s, file_bytes; /* NaN: left out of the comparison */
+    double rate, memory_mib, cpu_s_per_gib, file_bytes; /* NaN: left out of the comparison */
 };
 void sweetspot_pareto(const struct pareto_arm *arms, size_t arm_count, bool *front);
