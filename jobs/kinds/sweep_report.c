@@ -332,11 +332,21 @@ static char *summary_of(const struct bundle *bundle, const struct analysis *anal
     return buf_take(&text);
 }
 
+/* True when a budget ended a race before a second setting was measured. */
+static bool is_race_of_one(const struct bundle *bundle, const struct analysis *analysis)
+{
+    size_t measured = 0;
+    for (size_t i = 0; i < bundle->arm_count; i++)
+        measured += analysis->elapsed[i].n > 0 && competes(bundle, (int)i);
+    return bundle->design->race && measured < 2;
+}
+
 /* NULL when there is a recommendation. The caller frees it. */
 static char *why_nothing(const struct sweep *sweep, const struct bundle *bundle,
-                         const struct sweetspot *spot, const struct stats_comparison *confirmed)
+                         const struct analysis *analysis, const struct sweetspot *spot)
 {
-    if (spot->arm < 0)
+    const struct stats_comparison *confirmed = confirmation_of(sweep, bundle, analysis);
+    if (spot->arm < 0 || is_race_of_one(bundle, analysis))
         return mem_copy("too little was measured to tell settings apart");
     if (confirmed && confirmed->verdict == VERDICT_SLOWER)
         return mem_format("%s won the sweep, but is slower than the default on %s",
@@ -352,7 +362,7 @@ void sweep_report(const struct bundle *bundle, const struct analysis *analysis, 
     sweep_read(bundle->parameters, &sweep, NULL);
     find(bundle, analysis, &spot);
     const struct stats_comparison *confirmed = confirmation_of(&sweep, bundle, analysis);
-    char *why_not = why_nothing(&sweep, bundle, &spot, confirmed);
+    char *why_not = why_nothing(&sweep, bundle, analysis, &spot);
     if (why_not) {
         spot.arm = -1;
         out->summary = mem_format("No recommendation: %s", why_not);

@@ -107,7 +107,7 @@ static int last_block(const struct bundle *bundle, bool counted)
 static bool is_later(const struct bundle *bundle, size_t arm)
 {
     for (size_t i = 0; i < bundle->trial_count; i++)
-        if (bundle->trials[i].arm == (int)arm &&
+        if (bundle->trials[i].arm == (int)arm && !bundle->trials[i].warmup &&
             bundle->trials[i].block <= design_blocks(bundle->design))
             return false;
     return true;

@@ -9,7 +9,7 @@
 #define POINTS_LEAST 5  /* three parameters, and two to see that they do not fit */
 #define FREEDOM_LEAST 3 /* else the noise is hardly known */
 #define FIT_ALPHA 0.05  /* chance of refusing a curve that is of the family */
-#define CELLS 24        /* of a grid over depth and bend, each way */
+#define CELLS 40        /* of a grid over depth and bend, each way */
 #define ZOOMS 3         /* grids, each over what the one before left */
 
 /* Logarithms of depth (0 and 1) and bend: from flat to a hundredth of the height at the smallest
