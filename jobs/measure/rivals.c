@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_LOOK 2  /* one block knows no noise */
-#define ERROR_TIMES 6 /* what is risked with every look, in errors asked for: see the header */
+#define FIRST_LOOK 2   /* one block knows no noise */
+#define ERROR_TIMES 10 /* what each look risks, in errors asked for: see the header */
 #define CONFIDENCE_LEAST 0.5
 
 /* --- who competes -------------------------------------------------------------------------- */
