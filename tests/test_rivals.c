@@ -24,7 +24,7 @@ struct place {
     struct bundle bundle;
 };
 
-static const double rates[ARMS] = {500, 600, 980, 1000, 300, 250, 240, 290};
+static const double rates[ARMS] = {500, 600, 990, 1000, 300, 250, 240, 290};
 
 static void place_make(struct place *place, const double *truth)
 {
