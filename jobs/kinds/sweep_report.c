@@ -267,7 +267,7 @@ static cJSON *pareto_of(const struct bundle *bundle, const struct analysis *anal
     bool *front = mem_alloc(bundle->arm_count, sizeof *front);
     for (size_t i = 0; i < bundle->arm_count; i++)
         arms[i] = (struct pareto_arm){.eligible = competes(bundle, (int)i) &&
-                                                  !rivals_failed(bundle, (int)i, INT_MAX) &&
+                                                  !rivals_is_out(bundle, (int)i, INT_MAX) &&
                                                   analysis->rates[i].n > 0,
                                       .rate = analysis->rates[i].median,
                                       .memory_mib = bundle->arms[i].buffer_memory_mib,

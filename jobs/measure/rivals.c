@@ -1,5 +1,6 @@
 #include "jobs/measure/rivals.h"
 
+#include "jobs/measure/messages.h"
 #include "server/mem.h"
 
 #include <math.h>
@@ -61,14 +62,28 @@ static int series_of(const struct bundle *bundle, int arm, const char *name)
     return arm + 1;
 }
 
-/* A failed arm is shown, never recommended. */
-bool rivals_failed(const struct bundle *bundle, int arm, int last_block)
+/* The least buffer memory that ran out, or that was in use when the connection was lost for the
+ * second time (the runner then fails the trial); INFINITY while none did. */
+static double failed_memory(const struct bundle *bundle, int last_block)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < bundle->trial_count; i++) {
+        const struct trial *trial = &bundle->trials[i];
+        bool lost = trial->error_step && strcmp(trial->error_step, "connection") == 0;
+        if (trial->status == TRIAL_FAILED && trial->block <= last_block &&
+            (lost || message_is_memory((int)trial->error_number)))
+            least = fmin(least, bundle->arms[trial->arm].buffer_memory_mib); /* NaN: passed over */
+    }
+    return least;
+}
+
+bool rivals_is_out(const struct bundle *bundle, int arm, int last_block)
 {
     for (size_t i = 0; i < bundle->trial_count; i++)
         if (bundle->trials[i].arm == arm && bundle->trials[i].block <= last_block &&
             bundle->trials[i].status == TRIAL_FAILED)
             return true;
-    return false;
+    return bundle->arms[arm].buffer_memory_mib >= failed_memory(bundle, last_block);
 }
 
 void rivals_of(const struct bundle *bundle, int leader, int last_block, struct sweetspot_arm *out)
@@ -77,7 +92,7 @@ void rivals_of(const struct bundle *bundle, int leader, int last_block, struct s
         const struct arm *arm = &bundle->arms[i];
         const cJSON *x = saturating_of(arm);
         bool competes = rivals_compete(arm, &bundle->arms[leader]) &&
-                        !rivals_failed(bundle, (int)i, last_block);
+                        !rivals_is_out(bundle, (int)i, last_block);
         out[i] = (struct sweetspot_arm){
             .eligible = competes,
             .is_default = (int)i == leader,

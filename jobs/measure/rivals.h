@@ -26,8 +26,9 @@ void rivals_of(const struct bundle *bundle, int leader, int last_block, struct s
 /* True when both run at the same target. */
 bool rivals_compete(const struct arm *a, const struct arm *b);
 
-/* True when the arm failed in a trial of blocks 0..last_block. */
-bool rivals_failed(const struct bundle *bundle, int arm, int last_block);
+/* A failed arm is shown, never recommended; nor is one that needs as much memory as what ran out,
+ * though its own trials came before that and went well. By trials of blocks 0..last_block. */
+bool rivals_is_out(const struct bundle *bundle, int arm, int last_block);
 
 struct race {
     int looked;     /* blocks looked at so far */
