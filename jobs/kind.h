@@ -52,8 +52,8 @@ struct job_kind {
     int (*extend)(struct run *run, const struct bundle *bundle, const struct analysis *analysis,
                   struct err *err);
 
-    /* For stop_early: whether a look at these trials answers the kind's question. NULL: it does when
-     * every comparison is decided. Pure. */
+    /* For stop_early: whether a look at these trials answers the kind's question. NULL: it does
+     * when every comparison is decided. Pure. */
     bool (*is_answered)(const struct bundle *bundle, const struct analysis *analysis);
 
     /* Adds the kind's members to the report and judges. */

@@ -38,14 +38,28 @@ static int complete_before(const struct design *design, int block)
     return complete < last ? complete : last;
 }
 
+/* Comparisons with a failed arm get no further data, and keep nothing open. */
+static bool is_decided(const struct run *run, const struct analysis *analysis)
+{
+    struct stats_comparison *open = mem_alloc(analysis->comparison_count, sizeof *open);
+    size_t count = 0;
+    for (size_t i = 0; i < analysis->comparison_count; i++) {
+        const struct stats_comparison *comparison = &analysis->comparisons[i];
+        if (!run->dropped[comparison->arm] && !run->dropped[comparison->against])
+            open[count++] = *comparison;
+    }
+    bool decided = stopping_is_decided(open, count);
+    free(open);
+    return decided;
+}
+
 static bool is_answered(const struct run *run, const struct bundle *bundle)
 {
     const struct job_kind *kind = run->definition.kind;
     struct analysis analysis;
     analysis_make(bundle, &analysis);
-    bool answered = kind->is_answered
-                        ? kind->is_answered(bundle, &analysis)
-                        : stopping_is_decided(analysis.comparisons, analysis.comparison_count);
+    bool answered =
+        kind->is_answered ? kind->is_answered(bundle, &analysis) : is_decided(run, &analysis);
     analysis_fini(&analysis);
     return answered;
 }
