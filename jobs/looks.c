@@ -8,6 +8,7 @@
 #include "server/mem.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -39,13 +40,14 @@ static int complete_before(const struct design *design, int block)
 }
 
 /* Comparisons with a failed arm get no further data, and keep nothing open. */
-static bool is_decided(const struct run *run, const struct analysis *analysis)
+static bool is_decided(const struct bundle *bundle, const struct analysis *analysis)
 {
     struct stats_comparison *open = mem_alloc(analysis->comparison_count, sizeof *open);
     size_t count = 0;
     for (size_t i = 0; i < analysis->comparison_count; i++) {
         const struct stats_comparison *comparison = &analysis->comparisons[i];
-        if (!run->dropped[comparison->arm] && !run->dropped[comparison->against])
+        if (!rivals_is_out(bundle, comparison->arm, INT_MAX) &&
+            !rivals_is_out(bundle, comparison->against, INT_MAX))
             open[count++] = *comparison;
     }
     bool decided = stopping_is_decided(open, count);
@@ -59,7 +61,7 @@ static bool is_answered(const struct run *run, const struct bundle *bundle)
     struct analysis analysis;
     analysis_make(bundle, &analysis);
     bool answered =
-        kind->is_answered ? kind->is_answered(bundle, &analysis) : is_decided(run, &analysis);
+        kind->is_answered ? kind->is_answered(bundle, &analysis) : is_decided(bundle, &analysis);
     analysis_fini(&analysis);
     return answered;
 }
