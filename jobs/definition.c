@@ -106,10 +106,21 @@ static void check_kind(struct definition *out, struct json_faults *faults)
 
 static void check_design(const struct definition *out, struct json_faults *faults)
 {
-    if (out->design.stop_early)
-        json_fault_add(faults, "/design/stop_early", "is not offered yet: leave it out or false");
-    if (out->design.race)
-        json_fault_add(faults, "/design/search", "\"race\" is not offered yet: use \"grid\"");
+    if (!out->kind)
+        return; /* told already */
+    if (out->design.stop_early && !out->kind->stops_early)
+        json_fault_add(faults, "/design/stop_early",
+                       "is not offered for %s: no look at part of its trials answers it",
+                       out->kind_name);
+    if (out->design.race && !out->kind->races)
+        json_fault_add(faults, "/design/search",
+                       "\"race\" looks for the best setting, and %s compares each with its own "
+                       "baseline: use \"grid\"",
+                       out->kind_name);
+    else if (out->design.race && out->design.order == DESIGN_ABBA)
+        json_fault_add(faults, "/design/search",
+                       "\"race\" drops settings after each block, and \"abba\" runs two at a "
+                       "time: use \"random_blocks\"");
 }
 
 static void check_baseline(const char *baseline, struct json_faults *faults)

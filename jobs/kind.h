@@ -25,6 +25,8 @@ struct job_kind {
     enum statement_user statements; /* which rows of measure/statement.c are its own */
     const struct json_field *parameters;
     size_t parameter_count;
+    bool races;       /* looks for the best of its arms: search "race" is offered */
+    bool stops_early; /* its answer is its comparisons, or what is_answered says */
 
     /* At submit: everything about the parameters that needs no server. Adds faults. */
     void (*check)(const struct definition *definition, const struct instance *instance,
@@ -68,6 +70,10 @@ struct job_kind {
      * 1; 0: nothing to add. Asked again after those. Deterministic from the stored trials. */
     int (*extend)(struct run *run, const struct bundle *bundle, const struct analysis *analysis,
                   struct err *err);
+
+    /* For stop_early: whether a look at these trials answers the kind's question. NULL: it does
+     * when every comparison is decided. Pure. */
+    bool (*is_answered)(const struct bundle *bundle, const struct analysis *analysis);
 
     /* Adds the kind's members to the report and judges. */
     void (*report)(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,

@@ -81,6 +81,7 @@ void run_free(struct run *run)
     plan_fini(&run->plan);
     cJSON_Delete(run->gathered);
     free(run->dropped);
+    looks_fini(&run->looks);
     probe_fini(&run->probe);
     buf_fini(&run->warnings);
     instance_fini(&run->instance);

@@ -4,6 +4,7 @@
 #include "jobs/definition.h"
 #include "jobs/instance.h"
 #include "jobs/jobs.h"
+#include "jobs/looks.h"
 #include "jobs/plan.h"
 #include "jobs/probe.h"
 #include "server/buf.h"
@@ -41,6 +42,7 @@ struct run {
     size_t trial_capacity;
     int64_t next_seq;
     bool *dropped;                /* per arm: failed, so its further trials are left out */
+    struct looks looks;           /* what is left out because enough is known */
     double failed_memory;         /* buffer memory that ran out; INFINITY while none did */
     int64_t bytes_read;           /* by all trials of this job */
     int64_t bytes_written;        /* to files */

@@ -62,6 +62,7 @@ static int prepare(struct run *run, struct err *err)
         check_again(run, err) < 0 || (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
+    looks_init(&run->looks, LIMIT_ARMS + 2);
     int64_t seq;
     if (journal_last_seq(run, &seq, err) < 0)
         return -1;
@@ -109,10 +110,11 @@ static void learn_from(struct run *run, const struct trial *trial)
         run->failed_memory = memory;
 }
 
-static bool is_left_out(const struct run *run, int arm)
+static bool is_left_out(const struct run *run, const struct design_step *step)
 {
-    double memory = run->plan.arms[arm].buffer_memory_mib;
-    return run->dropped[arm] || (isfinite(memory) && memory >= run->failed_memory);
+    double memory = run->plan.arms[step->arm].buffer_memory_mib;
+    return run->dropped[step->arm] || (isfinite(memory) && memory >= run->failed_memory) ||
+           looks_leave_out(run, step);
 }
 
 /* Repeats so far of an arm: contaminated trials. */
@@ -175,7 +177,7 @@ static int check_budget(struct run *run, struct err *err)
     if (run->bytes_read / mib >= run->limits.read_mib)
         return err_set(err, ERR_REFUSED, 0, "the limit read_mib of %" PRId64 " is used up",
                        run->limits.read_mib);
-    if (run->bytes_written / mib > run->limits.written_mib)
+    if (run->bytes_written > 0 && run->bytes_written / mib >= run->limits.written_mib)
         return err_set(err, ERR_REFUSED, 0, "the limit written_mib of %" PRId64 " is used up",
                        run->limits.written_mib);
     return run_go_on(run, err);
@@ -213,20 +215,22 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 static int run_step(struct run *run, const struct design_step *step, struct err *err)
 {
     enum trial_status status = TRIAL_OK;
-    for (;;) {
+    while (!looks_budget_is_used(run)) {
         if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
             run_trial(run, step, &status, err) < 0)
             return -1;
         if (status != TRIAL_CONTAMINATED)
             return 0;
-        if (repeats_of(run, step->arm) > run->definition.design.max_repetitions)
-            break;
+        if (repeats_of(run, step->arm) > run->definition.design.max_repetitions) {
+            run_warn(run,
+                     "%s: a contaminated trial was not repeated any more (max_repetitions %" PRId64
+                     ")",
+                     run->plan.arms[step->arm].label, run->definition.design.max_repetitions);
+            return 0;
+        }
         if (run_pause(run, PASSING_PAUSE_MS, err) < 0)
             return -1;
     }
-    run_warn(run,
-             "%s: a contaminated trial was not repeated any more (max_repetitions %" PRId64 ")",
-             run->plan.arms[step->arm].label, run->definition.design.max_repetitions);
     return 0;
 }
 
@@ -236,7 +240,7 @@ static int64_t planned_trials(const struct run *run, const bool *settled)
 {
     int64_t count = run->row.trials_done + (int64_t)run->plan.reserved;
     for (size_t i = 0; i < run->plan.step_count; i++)
-        count += !settled[i] && !is_left_out(run, run->plan.steps[i].arm);
+        count += !settled[i] && !is_left_out(run, &run->plan.steps[i]);
     return count;
 }
 
@@ -246,8 +250,9 @@ static int run_steps(struct run *run, struct err *err)
     int rc = progress_phase(run, "measuring", err);
     for (size_t i = 0; i < run->plan.step_count && rc == 0; i++) {
         const struct design_step *step = &run->plan.steps[i];
+        looks_take(run, step->block);
         run->row.trials_planned = planned_trials(run, settled);
-        if (settled[i] || is_left_out(run, step->arm))
+        if (settled[i] || is_left_out(run, step))
             continue;
         rc = run_step(run, step, err);
         settled[i] = rc == 0;

@@ -1,6 +1,8 @@
 /* What limits a backup: the figures of seed 0, every rule once, and how often the verdict is right
  * on profiles drawn from a model of a backup. */
 #include "jobs/measure/bottleneck.h"
+#include "tests/bench/chance.h"
+#include "tests/bench/profiles.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -226,128 +228,17 @@ static void compression_that_saves_nothing_is_not_advised(void **state)
     }
 }
 
-/* --- the model ------------------------------------------------------------------------------ */
-
-static uint64_t seed;
-
-static double uniform(double low, double high)
-{
-    seed += UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
-    uint64_t z = seed;
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return low + (high - low) * ((double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0);
-}
-
-static double normal(void)
-{
-    double sum = -6;
-    for (int i = 0; i < 12; i++)
-        sum += uniform(0, 1);
-    return sum;
-}
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left;
-    double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Five runs: their median, and all of them as its interval. */
-static struct bottleneck_range runs_of(double rate, double noise)
-{
-    double runs[5];
-    for (size_t i = 0; i < JSON_COUNT(runs); i++)
-        runs[i] = rate * exp(noise * normal());
-    qsort(runs, JSON_COUNT(runs), sizeof runs[0], by_value);
-    return (struct bottleneck_range){runs[2], runs[0], runs[4]};
-}
-
-/* Stages of a pipeline disturb each other when they are close. */
-static double slower(double a, double b)
-{
-    return pow(pow(a, -8) + pow(b, -8), -1.0 / 8);
-}
-
-/* What a host can do, as shares of its reading. */
-struct host {
-    double write, cpu;    /* capacity of the target and of the CPU */
-    double read_beside;   /* reading while this target is written: 1 undisturbed */
-    double cached_writes; /* share of the writing that a cache takes at once */
-    double noise;
-};
-
-/* A writer waits as long as the target works, a buffer is missed while reading is what the others
- * wait for, the CPU is used as its share of capacity. */
-static struct bottleneck_profile observe(const struct host *host, bool compressed)
-{
-    double scale = uniform(50, 3000);
-    double ceiling = slower(1, host->cpu);
-    double reading = slower(host->read_beside, host->cpu);
-    double rate = slower(reading, host->write);
-    double busy = rate / host->write * (1 - host->cached_writes);
-    double hungry = fmax(0, rate / reading - busy);
-    int writers = (int)uniform(1, 8.99);
-    int volumes = (int)uniform(1, 3.99);
-    struct bottleneck_profile profile = {
-        .rate = runs_of(scale * rate, host->noise),
-        .ceiling = runs_of(scale * ceiling, host->noise),
-        .fraction = unknown,
-        .write_wait = 0.9 * busy * writers * uniform(0.9, 1.1),
-        .buffer_wait = 0.8 * hungry * uniform(0.9, 1.1),
-        .read_wait = uniform(0.9, 1),
-        .cpu_count = 64,
-        .writers = writers,
-        .compressed = compressed,
-        .ratio = compressed ? uniform(1.5, 6) : 1,
-        .server_major = 16,
-        .layout = {.data_volumes = volumes},
-    };
-    profile.cpu_cores = (volumes + writers + 1) * rate / host->cpu * uniform(0.95, 1.05);
-    return profile;
-}
-
-static struct host draw(enum bottleneck label)
-{
-    struct host host = {.write = uniform(1.4, 6),
-                        .cpu = uniform(2.2, 20),
-                        .read_beside = 1,
-                        .noise = uniform(0.005, 0.03)};
-    switch (label) {
-    case BOTTLENECK_READ:
-        if (uniform(0, 1) < 0.2) { /* writes vanish in a cache and come back as slow reads */
-            host.read_beside = uniform(0.3, 0.75);
-            host.cached_writes = 0.95;
-        }
-        break;
-    case BOTTLENECK_WRITE:
-        host.write = uniform(0.08, 0.75);
-        break;
-    case BOTTLENECK_CPU:
-        host.cpu = uniform(0.2, 0.7);
-        break;
-    case BOTTLENECK_BALANCED:
-        host.write = uniform(0.98, 1.06);
-        host.cpu = uniform(3, 20);
-        break;
-    case BOTTLENECK_UNSURE:
-        break;
-    }
-    return host;
-}
+/* --- drawn from a model ---------------------------------------------------------------------- */
 
 static void is_right_on_labelled_profiles(void **state)
 {
     (void)state;
     int right = 0;
     int wrongly_blamed = 0;
-    seed = 20240601;
+    chance_seed(20240601);
     for (int i = 0; i < LABELLED; i++) {
         enum bottleneck label = (enum bottleneck)(i % 4);
-        struct host host = draw(label);
-        bool compressed = label == BOTTLENECK_CPU || uniform(0, 1) < 0.5;
-        struct bottleneck_profile profile = observe(&host, compressed);
+        struct bottleneck_profile profile = profile_labelled(label);
         enum bottleneck verdict = judge(&profile);
         right += verdict == label;
         wrongly_blamed += verdict != label && verdict != BOTTLENECK_UNSURE;
@@ -358,50 +249,13 @@ static void is_right_on_labelled_profiles(void **state)
     assert_true(wrongly_blamed <= 0.02 * LABELLED);
 }
 
-/* Where the figures cannot tell: nobody could say more. */
-static struct bottleneck_profile draw_ambiguous(int which)
-{
-    struct host host = draw(BOTTLENECK_READ);
-    host.read_beside = 1;
-    host.cached_writes = 0;
-    struct bottleneck_profile profile;
-    switch (which) {
-    case 0: /* too much noise to know on which side of the line it is */
-        host.write = uniform(0.9, 1.05);
-        host.noise = uniform(0.12, 0.3);
-        return observe(&host, false);
-    case 1: /* compressed, and the CPU not seen */
-        profile = observe(&host, true);
-        profile.cpu_cores = NAN;
-        return profile;
-    case 2: /* reading and compressing are alike */
-        host.cpu = uniform(1.25, 1.45);
-        return observe(&host, true);
-    case 3: /* slow, and nobody waits for anything */
-        host.read_beside = uniform(0.3, 0.7);
-        profile = observe(&host, false);
-        profile.write_wait = uniform(0, 0.1);
-        profile.buffer_wait = uniform(0, 0.2);
-        return profile;
-    case 4: /* slow, the writers wait, and others use up the machine */
-        host.write = uniform(0.2, 0.7);
-        profile = observe(&host, false);
-        profile.cpu_cores = uniform(59, 64);
-        return profile;
-    default: /* one side was never measured */
-        profile = observe(&host, false);
-        *(uniform(0, 1) < 0.5 ? &profile.rate : &profile.ceiling) = unknown;
-        return profile;
-    }
-}
-
 static void is_unsure_of_ambiguous_profiles(void **state)
 {
     (void)state;
     int unsure = 0;
-    seed = 20240602;
+    chance_seed(20240602);
     for (int i = 0; i < AMBIGUOUS; i++) {
-        struct bottleneck_profile profile = draw_ambiguous(i % 6);
+        struct bottleneck_profile profile = profile_ambiguous(i % AMBIGUOUS_KINDS);
         unsure += judge(&profile) == BOTTLENECK_UNSURE;
     }
     print_message("ambiguous profiles: %d of %d unsure (%.1f %%)\n", unsure, AMBIGUOUS,
@@ -413,18 +267,19 @@ static void is_unsure_of_ambiguous_profiles(void **state)
 static void never_blames_the_writing_near_the_ceiling(void **state)
 {
     (void)state;
-    seed = 20240603;
+    chance_seed(20240603);
     for (int i = 0; i < 20000; i++) {
-        double fraction = uniform(0.9, 1.3);
+        double fraction = chance_between(0.9, 1.3);
         struct bottleneck_profile profile = rates_only(fraction * 100, 100);
-        profile.fraction = (struct bottleneck_range){fraction, 0.9, fraction + uniform(0, 0.2)};
-        profile.write_wait = uniform(0, 8);
-        profile.buffer_wait = uniform(0, 2);
-        profile.read_wait = uniform(0, 2);
-        profile.cpu_cores = uniform(0, 8);
+        profile.fraction =
+            (struct bottleneck_range){fraction, 0.9, fraction + chance_between(0, 0.2)};
+        profile.write_wait = chance_between(0, 8);
+        profile.buffer_wait = chance_between(0, 2);
+        profile.read_wait = chance_between(0, 2);
+        profile.cpu_cores = chance_between(0, 8);
         profile.cpu_count = 8;
-        profile.writers = (int)uniform(1, 8.99);
-        profile.compressed = uniform(0, 1) < 0.5;
+        profile.writers = (int)chance_between(1, 8.99);
+        profile.compressed = chance_between(0, 1) < 0.5;
         assert_int_not_equal(judge(&profile), BOTTLENECK_WRITE);
     }
 }

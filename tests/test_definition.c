@@ -38,12 +38,11 @@ static const struct wrong wrongs[] = {
     {"/design/seed", "-1", NULL, "from 0 to 9007199254740991, or null"},
     {"/design/seed", "'42'", NULL, ""},
     {"/design/search", "'bisect'", NULL, "grid"},
-    {"/design/search", "'race'", NULL, "not offered"},
+    {"/design", "{'search':'race','order':'abba'}", "/design/search", "use \"random_blocks\""},
     {"/design/confidence", "0.4", NULL, "0.5 to 0.999"},
     {"/design/confidence", "1", NULL, "0.5 to 0.999"},
     {"/design/tolerance", "0.6", NULL, "0.5"},
     {"/design/max_repetitions", "0", NULL, "1 to 1000"},
-    {"/design/stop_early", "true", NULL, "not offered"},
     {"/design/repetition", "5", NULL, "repetitions"},
     {"/limits/minutes", "0", NULL, "1 to 10080"},
     {"/limits/buffer_memory_mib", "0", NULL, "1 to 1048576"},
@@ -94,17 +93,46 @@ static void tells_all_faults_at_once_even_without_a_kind(void **state)
     (void)state;
     struct definition definition;
     struct json_faults faults = {0};
-    cJSON *tree = jobs_kit_json("{'design':{'stop_early':true,'search':'race'},'priority':99,"
-                                "'not_before':'2026-12-05T01:00:00Z',"
+    cJSON *tree = jobs_kit_json("{'priority':99,'not_before':'2026-12-05T01:00:00Z',"
                                 "'deadline':'2026-12-05T01:00:00Z','labels':{'x':1}}");
     assert_int_equal(definition_read(tree, &definition, &faults), -1);
-    static const char *const pointers[] = {
-        "/kind",          "/instance", "/parameters", "/design/stop_early",
-        "/design/search", "/priority", "/deadline",   "/labels/x"};
+    static const char *const pointers[] = {"/kind",     "/instance", "/parameters",
+                                           "/priority", "/deadline", "/labels/x"};
     for (size_t i = 0; i < JSON_COUNT(pointers); i++)
         jobs_kit_expect_fault(&faults, pointers[i], "");
     json_faults_fini(&faults);
     cJSON_Delete(tree);
+}
+
+static void offers_a_race_and_an_early_end_where_they_have_a_meaning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind;
+        bool race, stop_early;
+    } rows[] = {
+        {"backup_sweep", true, true},     {"backup_throughput", false, false},
+        {"trace_flag", false, true},      {"snapshot_overhead", false, true},
+        {"backup_history", false, false},
+    };
+    for (size_t i = 0; i < JSON_COUNT(rows); i++) {
+        struct definition definition;
+        struct json_faults faults = {0};
+        cJSON *tree = jobs_kit_json(MINIMAL);
+        cJSON_ReplaceItemInObject(tree, "kind", cJSON_CreateString(rows[i].kind));
+        jobs_kit_set(tree, "/design/order", "'random_blocks'");
+        jobs_kit_set(tree, "/design/search", "'race'");
+        jobs_kit_set(tree, "/design/stop_early", "true");
+        (void)(definition_read(tree, &definition, &faults) < 0);
+        assert_true(definition.design.race && definition.design.stop_early);
+        assert_int_equal(faults.count, !rows[i].race + !rows[i].stop_early);
+        if (!rows[i].race)
+            jobs_kit_expect_fault(&faults, "/design/search", "use \"grid\"");
+        if (!rows[i].stop_early)
+            jobs_kit_expect_fault(&faults, "/design/stop_early", rows[i].kind);
+        json_faults_fini(&faults);
+        cJSON_Delete(tree);
+    }
 }
 
 static void fills_in_the_defaults_of_the_contract(void **state)
@@ -248,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_each_wrong_value_where_it_stands),
         cmocka_unit_test(tells_all_faults_at_once_even_without_a_kind),
+        cmocka_unit_test(offers_a_race_and_an_early_end_where_they_have_a_meaning),
         cmocka_unit_test(fills_in_the_defaults_of_the_contract),
         cmocka_unit_test(comes_back_from_the_store_as_it_went),
         cmocka_unit_test(draws_a_seed_when_none_is_given_and_keeps_a_given_one),

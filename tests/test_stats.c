@@ -82,6 +82,28 @@ static void quantiles_of_t_agree_with_r(void **state)
     assert_true(isnan(stats_t_quantile(0.9, 0)));
 }
 
+static void tails_of_f_agree_with_r(void **state)
+{
+    (void)state;
+    static const struct {
+        double f, above, below, tail;
+    } cases[] = {
+        /* pf(f, v, w, lower.tail = FALSE) */
+        {1, 1, 1, 0.5},
+        {4.2, 3, 12, 0.0301020775752666},
+        {0.3, 9, 99, 0.973156565119072},
+        {2.5, 9, 44, 0.0209698322370153},
+        {30, 2, 4, 0.00390625},
+        {1.9, 8, 2.5, 0.352872738310775},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_near(stats_f_tail(cases[i].f, cases[i].above, cases[i].below), cases[i].tail, 1e-10);
+    assert_true(stats_f_tail(0, 3, 12) == 1);
+    assert_true(stats_f_tail(INFINITY, 3, 12) == 0);
+    assert_true(isnan(stats_f_tail(NAN, 3, 12)));
+    assert_true(isnan(stats_f_tail(1, 0, 12)));
+}
+
 /* --- one arm --------------------------------------------------------------------------------- */
 
 static void a_median_of_an_odd_number_is_an_observed_run(void **state)
@@ -417,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tails_of_t_agree_with_r),
         cmocka_unit_test(quantiles_of_t_agree_with_r),
+        cmocka_unit_test(tails_of_f_agree_with_r),
         cmocka_unit_test(a_median_of_an_odd_number_is_an_observed_run),
         cmocka_unit_test(the_interval_of_a_median_says_its_real_level),
         cmocka_unit_test(what_cannot_be_known_of_few_runs_is_nan),

@@ -169,6 +169,51 @@ static void keeps_the_default_when_nothing_is_faster(void **state)
     assert_true(cJSON_IsTrue(json_member(found, "keep_default")));
     assert_true(cJSON_IsNull(json_member(found, "buffer_memory_mib")));
     assert_int_equal(strncmp(made->outcome.summary, "Keep the default", 16), 0);
+    /* and from where to where a setting would do as well */
+    cJSON *interval = jobs_kit_json("{'buffercount':[10,200]}");
+    assert_true(cJSON_Compare(json_member(found, "interval"), interval, true));
+    cJSON_Delete(interval);
+    experiment_free(made);
+}
+
+static void an_interval_ends_where_a_setting_is_worse(void **state)
+{
+    (void)state;
+    struct experiment *made =
+        experiment_new("{'database':'S','buffercount':[10,50,100,200],'blocksize':[512,65536]}");
+    /* a0 default; then buffers x block sizes, the block size counting faster */
+    static const double rates[] = {400, 500, 500, 800, 802, 700, 803, 801, 804};
+    for (int arm = 0; arm < 9; arm++)
+        measure(made, arm, 1, rates[arm]);
+    report(made);
+    const cJSON *found = recommendation(made);
+    assert_string_equal(text_of(found, "arm"), "a3"); /* 50 buffers, blocks of 512 */
+    cJSON *interval = jobs_kit_json("{'buffercount':[50,50],'blocksize':[512,65536]}");
+    assert_true(cJSON_Compare(json_member(found, "interval"), interval, true));
+    cJSON_Delete(interval);
+    experiment_free(made);
+}
+
+static void a_dropped_setting_is_told_and_never_recommended(void **state)
+{
+    (void)state;
+    struct experiment *made = experiment_new(CURVE);
+    static const double rates[] = {400, 300, 600, 800, 802};
+    made->design.race = true;
+    for (int arm = 0; arm < 5; arm++)
+        measure(made, arm, 1, rates[arm]);
+    for (size_t i = 0; i < made->trial_count; i++) /* 10 and 50 buffers ran two blocks only */
+        if ((made->trials[i].arm == 1 || made->trials[i].arm == 2) && made->trials[i].block > 2)
+            made->trials[i].status = TRIAL_CANCELLED;
+    report(made);
+    const cJSON *arm = cJSON_GetArrayItem(json_member(made->report, "arms"), 2);
+    const cJSON *dropped = json_member(arm, "dropped");
+    assert_int_equal(cJSON_GetNumberValue(json_member(dropped, "after_block")), 2);
+    assert_int_equal(cJSON_GetNumberValue(json_member(arm, "n")), 2);
+    arm = cJSON_GetArrayItem(json_member(made->report, "arms"), 0);
+    assert_true(cJSON_IsNull(json_member(arm, "dropped"))); /* the default, though it is slower */
+    assert_true(has_warning(made, "dropped 2 of 5 settings"));
+    assert_string_equal(text_of(recommendation(made), "arm"), "a3");
     experiment_free(made);
 }
 
@@ -205,6 +250,33 @@ static void leaves_beaten_arms_out_of_the_front(void **state)
     char *front = json_print(json_member(made->report, "pareto"));
     assert_null(strstr(front, "\"a4\"")); /* slower than a3 and dearer */
     assert_non_null(strstr(front, "\"a3\""));
+    free(front);
+    experiment_free(made);
+}
+
+static void weighs_cpu_by_what_was_read(void **state)
+{
+    (void)state;
+    struct experiment *made = experiment_new("{'database':'S','buffercount':[50,100]}");
+    static const double rates[] = {400, 800, 800};
+    static const double cpu_s[] = {4, 4, 3}; /* the dearer setting uses less CPU: both stay */
+    for (int arm = 0; arm < 3; arm++)
+        measure(made, arm, 1, rates[arm]);
+    for (size_t i = 0; i < made->trial_count; i++) {
+        struct trial *trial = &made->trials[i];
+        trial->cpu_s = cpu_s[trial->arm];
+        if (trial->arm == 0) { /* read half as much: 8 CPU seconds for each GiB */
+            trial->bytes /= 2;
+            trial->pages /= 2;
+            trial->server_s /= 2;
+        }
+    }
+    report(made);
+    char *front = cJSON_PrintUnformatted(json_member(made->report, "pareto"));
+    assert_string_equal(front, "[\"a1\",\"a2\"]"); /* a0 is slower and uses more CPU a GiB */
+    const cJSON *arm = cJSON_GetArrayItem(json_member(made->report, "arms"), 0);
+    assert_int_equal(cJSON_GetNumberValue(json_member(json_member(arm, "cpu_s_per_gib"), "median")),
+                     8);
     free(front);
     experiment_free(made);
 }
@@ -346,8 +418,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recommends_the_cheapest_of_the_best),
         cmocka_unit_test(keeps_the_default_when_nothing_is_faster),
+        cmocka_unit_test(an_interval_ends_where_a_setting_is_worse),
+        cmocka_unit_test(a_dropped_setting_is_told_and_never_recommended),
         cmocka_unit_test(draws_the_curve_of_the_first_option),
         cmocka_unit_test(leaves_beaten_arms_out_of_the_front),
+        cmocka_unit_test(weighs_cpu_by_what_was_read),
         cmocka_unit_test(never_recommends_an_arm_that_failed_once),
         cmocka_unit_test(recommends_nothing_when_all_failed),
         cmocka_unit_test(recommends_nothing_without_any_trial),

@@ -150,6 +150,54 @@ static void without_variance_the_tolerance_decides(void **state)
     sweetspot_fini(&spot);
 }
 
+/* Twelve arms on 1 - 1 / (1 + x), none of them known well alone. */
+static struct sweetspot find_on_curve(int series)
+{
+    static const double x[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96};
+    static const double noise[] = {0.02, -0.015, 0.01, 0.0, -0.02, 0.015, -0.01, 0.005};
+    struct stats_point points[12 * 10];
+    struct sweetspot_arm arms[12];
+    struct sweetspot spot;
+    for (size_t i = 0; i < 120; i++) {
+        size_t a = i % 12;
+        size_t b = i / 12;
+        double rate = x[a] / (x[a] + 1) * exp(noise[(a * 5 + b * 3 + a * b) % 8] * 2);
+        points[i] = (struct stats_point){.arm = (int)a, .block = 1 + (int)b, .rate = rate};
+    }
+    for (size_t a = 0; a < 12; a++)
+        arms[a] = (struct sweetspot_arm){
+            .eligible = true, .memory_mib = x[a], .cpu_s = NAN, .series = series, .x = x[a]};
+    sweetspot_find(points, 120, arms, 12, 0.95, 0.02, &spot);
+    return spot;
+}
+
+static void the_curve_knows_more_than_its_arms(void **state)
+{
+    (void)state;
+    struct sweetspot alone = find_on_curve(0);
+    struct sweetspot together = find_on_curve(1);
+    assert_true(alone.arm < together.arm); /* noise lets cheap ones pass */
+    assert_in_range(together.arm, 8,
+                    9); /* 48 is the cheapest within 2 % of 96, and 32 misses it by a hair */
+    sweetspot_fini(&alone);
+    sweetspot_fini(&together);
+}
+
+static void an_answer_is_settled_when_nothing_can_be_much_faster(void **state)
+{
+    (void)state;
+    static const double clear[] = {500, 850, 999, 1000, 1000, 1001};
+    static const double close[] = {500, 850, 981, 1000, 1000, 1001}; /* 2 % below, about */
+    struct sweetspot spot = find(clear, memory, 6, NULL);
+    assert_int_equal(spot.arm, 2);
+    assert_true(spot.settled);
+    sweetspot_fini(&spot);
+    spot = find(close, memory, 6, NULL);
+    assert_int_equal(spot.arm, 2);
+    assert_false(spot.settled);
+    sweetspot_fini(&spot);
+}
+
 static void the_front_holds_what_nothing_beats(void **state)
 {
     (void)state;
@@ -182,6 +230,8 @@ int main(void)
         cmocka_unit_test(one_block_with_differences_has_no_answer),
         cmocka_unit_test(no_data_have_no_answer),
         cmocka_unit_test(without_variance_the_tolerance_decides),
+        cmocka_unit_test(the_curve_knows_more_than_its_arms),
+        cmocka_unit_test(an_answer_is_settled_when_nothing_can_be_much_faster),
         cmocka_unit_test(the_front_holds_what_nothing_beats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -306,11 +306,37 @@ static void what_cannot_matter_is_refused_with_its_place(void **state)
     harness_stop(house);
 }
 
+static void a_clear_cost_is_told_early(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start("{" THREE "}");
+    harness_register(house, FLAG_ALLOW);
+    char *id = harness_submit(
+        house, FLAG_JOB("'Large'", FLAG_FOLDER,
+                        "},'design':{'repetitions':20,'warmups':1,'seed':5,'stop_early':true}"));
+    cJSON *job = harness_wait(house, id);
+    cJSON *report = get(house, id, "report");
+    int blocks = (int)number_at(report, "design/blocks");
+    assert_string_equal(text_at(job, "state"), "succeeded");
+    assert_in_range(blocks, 4, 12);
+    assert_int_equal(blocks % 2, 0); /* no pair is left half done */
+    assert_int_equal(number_at(job, "progress/trials_done"), 2 * (blocks + 1));
+    assert_string_equal(text_at(report, "overhead/0/verdict"), "slower");
+    assert_true(number_at(report, "overhead/0/low") > 1.02);
+    flag_expect_tidy(house);
+    assert_false(flag_is_on(house, 3042));
+    cJSON_Delete(report);
+    cJSON_Delete(job);
+    free(id);
+    harness_stop(house);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_databases_are_measured_on_linux),
         cmocka_unit_test(three_databases_are_measured_on_windows),
+        cmocka_unit_test(a_clear_cost_is_told_early),
         cmocka_unit_test(a_flag_is_only_switched_when_the_next_trial_needs_it),
         cmocka_unit_test(only_the_flag_of_the_arm_is_changed),
         cmocka_unit_test(a_warm_up_shows_the_room_that_preallocation_takes),

@@ -81,7 +81,7 @@ static int extend_sweep(struct run *run, const struct bundle *bundle,
     if (!sweep.confirm_on || run->plan.reserved == 0)
         return 0;
     run->plan.reserved = 0;
-    int winner = sweep_winner(&sweep, bundle, analysis);
+    int winner = sweep_winner(bundle, analysis);
     if (winner < 0 || run->plan.arms[winner].baseline)
         return 0;
     int baseline = run->plan.arms[winner].against;
@@ -112,6 +112,8 @@ const struct job_kind kind_backup_sweep = {
     .name = "backup_sweep",
     .summary = "BUFFERCOUNT, MAXTRANSFERSIZE, BLOCKSIZE, stripes and compression: the sweet spot",
     .exclusive = true,
+    .races = true,
+    .stops_early = true,
     .order = DESIGN_RANDOM_BLOCKS,
     .statements = BY_SWEEP,
     .parameters = sweep_fields,
@@ -122,5 +124,6 @@ const struct job_kind kind_backup_sweep = {
     .templates = templates_of_sweep,
     .trial = trial_of_sweep,
     .extend = extend_sweep,
+    .is_answered = sweep_is_answered,
     .report = sweep_report,
 };

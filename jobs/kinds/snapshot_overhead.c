@@ -56,6 +56,7 @@ const struct job_kind kind_snapshot_overhead = {
     .name = "snapshot_overhead",
     .summary = "what database snapshots cost a workload of writes, by number and location",
     .exclusive = true,
+    .stops_early = true,
     .order = DESIGN_RANDOM_BLOCKS,
     .statements = BY_SNAPSHOT,
     .parameters = snapshot_fields,

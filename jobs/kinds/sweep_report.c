@@ -1,10 +1,11 @@
 #include "jobs/kinds/sweep_report.h"
 #include "jobs/backup.h"
-#include "jobs/measure/messages.h"
-#include "jobs/measure/sweetspot.h"
+#include "jobs/measure/rivals.h"
+#include "jobs/measure/stopping.h"
 #include "jobs/member.h"
 #include "server/mem.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,64 +17,59 @@ static bool same_text(const cJSON *object, const char *name, const char *wanted)
 }
 
 /* Arms of the first target compete; other targets are other places, not other settings. */
-static bool competes(const struct sweep *sweep, const struct arm *arm)
+static bool competes(const struct bundle *bundle, int arm)
 {
-    const char *first = member_text(cJSON_GetArrayItem(sweep->targets, 0), "name");
-    return same_text(arm->settings, "target", first);
+    return rivals_compete(&bundle->arms[arm], &bundle->arms[0]);
 }
 
-/* The least buffer memory that ran out, or that was in use when the connection was lost for the
- * second time (the runner then fails the trial); INFINITY while none did. */
-static double failed_memory(const struct bundle *bundle)
-{
-    double least = INFINITY;
-    for (size_t i = 0; i < bundle->trial_count; i++) {
-        const struct trial *trial = &bundle->trials[i];
-        bool lost = trial->error_step && strcmp(trial->error_step, "connection") == 0;
-        if (trial->status == TRIAL_FAILED && (lost || message_is_memory((int)trial->error_number)))
-            least = fmin(least, bundle->arms[trial->arm].buffer_memory_mib); /* NaN: passed over */
-    }
-    return least;
-}
-
-/* A failed arm is shown, never recommended; nor is one that needs as much memory as what ran out,
- * though its own trials came before that and went well. */
-static bool is_out(const struct bundle *bundle, int arm)
-{
-    for (size_t i = 0; i < bundle->trial_count; i++)
-        if (bundle->trials[i].arm == arm && bundle->trials[i].status == TRIAL_FAILED)
-            return true;
-    return bundle->arms[arm].buffer_memory_mib >= failed_memory(bundle); /* NaN: the default */
-}
-
-static void find(const struct sweep *sweep, const struct bundle *bundle,
-                 const struct analysis *analysis, struct sweetspot *out)
+/* The sweet spot among the arms of the first target. */
+static void find_at(const struct bundle *bundle, const struct analysis *analysis, double confidence,
+                    struct sweetspot *out)
 {
     struct sweetspot_arm *arms = mem_alloc(bundle->arm_count, sizeof *arms);
     struct stats_point *points = mem_alloc(analysis->point_count, sizeof *points);
     size_t count = 0;
+    rivals_of(bundle, 0, INT_MAX, arms);
     for (size_t i = 0; i < bundle->arm_count; i++) {
-        const struct arm *arm = &bundle->arms[i];
-        arms[i] =
-            (struct sweetspot_arm){.eligible = competes(sweep, arm) && !is_out(bundle, arm->index),
-                                   .is_default = arm->index == 0,
-                                   .memory_mib = arm->buffer_memory_mib,
-                                   .cpu_s = analysis->cpu_s[i]};
+        arms[i].eligible = arms[i].eligible && analysis->dropped_after[i] == 0;
+        arms[i].cpu_s = analysis->cpu_s[i];
     }
     for (size_t i = 0; i < analysis->point_count; i++) /* variance of competitors only */
-        if (competes(sweep, &bundle->arms[analysis->points[i].arm]))
+        if (competes(bundle, analysis->points[i].arm))
             points[count++] = analysis->points[i];
-    sweetspot_find(points, count, arms, bundle->arm_count, bundle->design->confidence,
-                   bundle->design->tolerance, out);
+    sweetspot_find(points, count, arms, bundle->arm_count, confidence, bundle->design->tolerance,
+                   out);
     free(arms);
     free(points);
 }
 
-int sweep_winner(const struct sweep *sweep, const struct bundle *bundle,
-                 const struct analysis *analysis)
+/* At the level of this look at the data; where that does not settle it and yet no more comes (a
+ * budget ended), the error that is left is spent on it. */
+static void find(const struct bundle *bundle, const struct analysis *analysis,
+                 struct sweetspot *out)
+{
+    const struct design *design = bundle->design;
+    double at_the_end = stopping_confidence(design, design_blocks(design));
+    find_at(bundle, analysis, analysis->confidence, out);
+    if (out->settled || !(analysis->confidence > at_the_end))
+        return;
+    sweetspot_fini(out);
+    find_at(bundle, analysis, at_the_end, out);
+}
+
+bool sweep_is_answered(const struct bundle *bundle, const struct analysis *analysis)
 {
     struct sweetspot spot;
-    find(sweep, bundle, analysis, &spot);
+    find_at(bundle, analysis, analysis->confidence, &spot);
+    bool settled = spot.settled;
+    sweetspot_fini(&spot);
+    return settled;
+}
+
+int sweep_winner(const struct bundle *bundle, const struct analysis *analysis)
+{
+    struct sweetspot spot;
+    find(bundle, analysis, &spot);
     int arm = spot.arm;
     sweetspot_fini(&spot);
     return arm;
@@ -100,30 +96,70 @@ static bool differ_only_in(const struct arm *a, const struct arm *b, const char 
     return true;
 }
 
+/* What arms that differ from the winner in one option only set it to. */
+struct setting {
+    double value;
+    bool qualifies;
+};
+
+static int by_setting(const void *left, const void *right)
+{
+    double a = ((const struct setting *)left)->value;
+    double b = ((const struct setting *)right)->value;
+    return (a > b) - (a < b);
+}
+
+static size_t settings_along(const struct bundle *bundle, const struct sweetspot *spot,
+                             const char *option, struct setting *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bundle->arm_count; i++) {
+        const cJSON *value = json_member(bundle->arms[i].settings, option);
+        if (cJSON_IsNumber(value) && competes(bundle, (int)i) &&
+            differ_only_in(&bundle->arms[spot->arm], &bundle->arms[i], option))
+            out[count++] = (struct setting){value->valuedouble, spot->qualifies[i]};
+    }
+    qsort(out, count, sizeof *out, by_setting);
+    return count;
+}
+
+/* The run of settings round the winner's own (the default: from the smallest that qualifies) all of
+ * which qualify: one that does not ends it. NULL when there is none. */
+static cJSON *run_of(const struct setting *settings, size_t count, const cJSON *own)
+{
+    size_t at = 0;
+    while (at < count &&
+           (cJSON_IsNumber(own) ? settings[at].value < own->valuedouble : !settings[at].qualifies))
+        at++;
+    if (at == count)
+        return NULL;
+    size_t first = at;
+    size_t last = at;
+    while (first > 0 && settings[first - 1].qualifies)
+        first--;
+    while (last + 1 < count && settings[last + 1].qualifies)
+        last++;
+    const double ends[2] = {settings[first].value, settings[last].value};
+    return cJSON_CreateDoubleArray(ends, 2);
+}
+
 /* For each swept number: from where to where the data cannot tell settings apart. */
 static cJSON *interval_of(const struct sweep *sweep, const struct bundle *bundle,
                           const struct sweetspot *spot)
 {
-    const struct arm *winner = &bundle->arms[spot->arm];
+    struct setting *settings = mem_alloc(bundle->arm_count, sizeof *settings);
     cJSON *interval = cJSON_CreateObject();
     for (int option = 0; option < SWEEP_OPTIONS; option++) {
         const char *name = sweep_option_names[option];
-        const cJSON *own = json_member(winner->settings, name);
-        if (!sweep->options[option] || !cJSON_IsNumber(own))
+        const cJSON *own = json_member(bundle->arms[spot->arm].settings, name);
+        if (!sweep->options[option])
             continue;
-        double low = own->valuedouble;
-        double high = low;
-        for (size_t i = 0; i < bundle->arm_count; i++) {
-            const cJSON *value = json_member(bundle->arms[i].settings, name);
-            if (!spot->qualifies[i] || !cJSON_IsNumber(value) ||
-                !differ_only_in(winner, &bundle->arms[i], name))
-                continue;
-            low = fmin(low, value->valuedouble);
-            high = fmax(high, value->valuedouble);
-        }
-        double ends[2] = {low, high};
-        cJSON_AddItemToObject(interval, name, cJSON_CreateDoubleArray(ends, 2));
+        size_t count = settings_along(bundle, spot, name, settings);
+        cJSON *run = run_of(settings, count, own);
+        if (run)
+            cJSON_AddItemToObject(interval, name, run);
     }
+    free(settings);
     return interval;
 }
 
@@ -212,7 +248,7 @@ static cJSON *curve_of(const struct sweep *sweep, const struct bundle *bundle,
         const struct stats_summary *rate = &analysis->rates[i];
         const cJSON *x = json_member(bundle->arms[i].settings, option);
         char name[ARM_NAME_SIZE];
-        if (!competes(sweep, &bundle->arms[i]))
+        if (!competes(bundle, (int)i))
             continue;
         cJSON *point = cJSON_CreateObject();
         cJSON_AddStringToObject(point, "arm", arm_name((int)i, name));
@@ -226,19 +262,18 @@ static cJSON *curve_of(const struct sweep *sweep, const struct bundle *bundle,
     return curve;
 }
 
-static cJSON *pareto_of(const struct sweep *sweep, const struct bundle *bundle,
-                        const struct analysis *analysis)
+static cJSON *pareto_of(const struct bundle *bundle, const struct analysis *analysis)
 {
     struct pareto_arm *arms = mem_alloc(bundle->arm_count, sizeof *arms);
     bool *front = mem_alloc(bundle->arm_count, sizeof *front);
     for (size_t i = 0; i < bundle->arm_count; i++)
-        arms[i] =
-            (struct pareto_arm){.eligible = competes(sweep, &bundle->arms[i]) &&
-                                            !is_out(bundle, (int)i) && analysis->rates[i].n > 0,
-                                .rate = analysis->rates[i].median,
-                                .memory_mib = bundle->arms[i].buffer_memory_mib,
-                                .cpu_s = analysis->cpu_s[i],
-                                .file_bytes = analysis->file_bytes[i]};
+        arms[i] = (struct pareto_arm){.eligible = competes(bundle, (int)i) &&
+                                                  !rivals_is_out(bundle, (int)i, INT_MAX) &&
+                                                  analysis->rates[i].n > 0,
+                                      .rate = analysis->rates[i].median,
+                                      .memory_mib = bundle->arms[i].buffer_memory_mib,
+                                      .cpu_s_per_gib = analysis->cpu_s_per_gib[i],
+                                      .file_bytes = analysis->file_bytes[i]};
     sweetspot_pareto(arms, bundle->arm_count, front);
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < bundle->arm_count; i++) {
@@ -298,11 +333,21 @@ static char *summary_of(const struct bundle *bundle, const struct analysis *anal
     return buf_take(&text);
 }
 
+/* True when a budget ended a race before a second setting was measured. */
+static bool is_race_of_one(const struct bundle *bundle, const struct analysis *analysis)
+{
+    size_t measured = 0;
+    for (size_t i = 0; i < bundle->arm_count; i++)
+        measured += analysis->elapsed[i].n > 0 && competes(bundle, (int)i);
+    return bundle->design->race && measured < 2;
+}
+
 /* NULL when there is a recommendation. The caller frees it. */
 static char *why_nothing(const struct sweep *sweep, const struct bundle *bundle,
-                         const struct sweetspot *spot, const struct stats_comparison *confirmed)
+                         const struct analysis *analysis, const struct sweetspot *spot)
 {
-    if (spot->arm < 0)
+    const struct stats_comparison *confirmed = confirmation_of(sweep, bundle, analysis);
+    if (spot->arm < 0 || is_race_of_one(bundle, analysis))
         return mem_copy("too little was measured to tell settings apart");
     if (confirmed && confirmed->verdict == VERDICT_SLOWER)
         return mem_format("%s won the sweep, but is slower than the default on %s",
@@ -316,9 +361,9 @@ void sweep_report(const struct bundle *bundle, const struct analysis *analysis, 
     struct sweep sweep;
     struct sweetspot spot;
     sweep_read(bundle->parameters, &sweep, NULL);
-    find(&sweep, bundle, analysis, &spot);
+    find(bundle, analysis, &spot);
     const struct stats_comparison *confirmed = confirmation_of(&sweep, bundle, analysis);
-    char *why_not = why_nothing(&sweep, bundle, &spot, confirmed);
+    char *why_not = why_nothing(&sweep, bundle, analysis, &spot);
     if (why_not) {
         spot.arm = -1;
         out->summary = mem_format("No recommendation: %s", why_not);
@@ -335,7 +380,7 @@ void sweep_report(const struct bundle *bundle, const struct analysis *analysis, 
                           spot.arm >= 0 ? recommendation_of(&sweep, bundle, analysis, &spot)
                                         : cJSON_CreateNull());
     report_add_compression(report, bundle, analysis);
-    cJSON_AddItemToObject(report, "pareto", pareto_of(&sweep, bundle, analysis));
+    cJSON_AddItemToObject(report, "pareto", pareto_of(bundle, analysis));
     cJSON_AddItemToObject(report, "curve", curve_of(&sweep, bundle, analysis));
     cJSON_AddItemToObject(report, "confirmation", confirmation_json(&sweep, confirmed));
     sweetspot_fini(&spot);

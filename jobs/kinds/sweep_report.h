@@ -6,8 +6,10 @@
 
 /* Index of the sweet spot among the arms of the first target (the default counts as cheapest);
  * -1: no answer. Confirmation arms take no part. */
-int sweep_winner(const struct sweep *sweep, const struct bundle *bundle,
-                 const struct analysis *analysis);
+int sweep_winner(const struct bundle *bundle, const struct analysis *analysis);
+
+/* job_kind.is_answered: the recommended setting is shown to be within the tolerance of all. */
+bool sweep_is_answered(const struct bundle *bundle, const struct analysis *analysis);
 
 /* What a recommended arm's figures do not say and its reader must ask or know: array of sentences,
  * often empty (sweep_notes.c). The caller frees it. */

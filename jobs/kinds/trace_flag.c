@@ -218,6 +218,7 @@ const struct job_kind kind_trace_flag = {
     .name = "trace_flag",
     .summary = "A global trace flag (3042 and others) off and on: what it costs or saves",
     .exclusive = true,
+    .stops_early = true,
     .order = DESIGN_ABBA,
     .statements = BY_FLAG,
     .parameters = flag_fields,

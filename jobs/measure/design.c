@@ -16,6 +16,12 @@ const char *design_order_name(enum design_order order)
     return order_names[order];
 }
 
+int design_blocks(const struct design *design)
+{
+    int blocks = (int)design->repetitions;
+    return design->order == DESIGN_ABBA ? blocks + blocks % 2 : blocks;
+}
+
 /* SplitMix64 (Steele, Lea, Flood, 2014): 64 bits of state, whole numbers only, so that every
  * machine draws the same order. */
 static uint64_t draw(uint64_t *state)
@@ -90,10 +96,8 @@ struct design_step *design_steps(const struct design *design, int first_arm, int
     bool abba = design->order == DESIGN_ABBA;
     bool shuffled = design->order != DESIGN_SEQUENTIAL;
     int warmups = (int)design->warmups;
-    int blocks = (int)design->repetitions;
+    int blocks = design_blocks(design);
     assert(arm_count >= 0 && warmups >= 0 && blocks >= 0);
-    if (abba)
-        blocks += blocks % 2;
     size_t total = (size_t)arm_count * (size_t)(warmups + blocks);
     struct layout layout = {.steps = mem_alloc(total, sizeof *layout.steps),
                             .random = (uint64_t)design->seed,

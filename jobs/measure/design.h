@@ -28,6 +28,9 @@ struct design_step {
 
 const char *design_order_name(enum design_order order); /* "random_blocks", "abba", "sequential" */
 
+/* How many blocks the design runs: its repetitions, an odd number rounded up for ABBA. */
+int design_blocks(const struct design *design);
+
 /* The whole order, warm-ups (arms shuffled too, unless sequential) before block 1. ABBA: arms
  * first_arm and first_arm + 1 are a pair (off, on), so are the next two, and so on; each pair runs
  * off, on, on, off over two blocks before the next pair does. Sequential: every block in the order

@@ -57,6 +57,8 @@ static cJSON *design_of(const struct bundle *bundle)
     const struct design *design = bundle->design;
     cJSON *tree = cJSON_CreateObject();
     add(tree, "order", json_text(design_order_name(design->order)));
+    add(tree, "search", json_text(design->race ? "race" : "grid"));
+    add(tree, "stop_early", cJSON_CreateBool(design->stop_early));
     add(tree, "seed", cJSON_CreateNumber((double)design->seed));
     add(tree, "blocks", cJSON_CreateNumber(report_block_count(bundle)));
     add(tree, "repetitions", cJSON_CreateNumber((double)design->repetitions));
@@ -200,6 +202,18 @@ static cJSON *waits_of(const struct bundle *bundle, size_t arm)
     return tree;
 }
 
+/* Why an arm ran fewer blocks than others: after which, and who beat it. */
+static cJSON *dropped_of(const struct analysis *analysis, size_t arm)
+{
+    char name[ARM_NAME_SIZE];
+    if (analysis->dropped_after[arm] == 0)
+        return cJSON_CreateNull();
+    cJSON *tree = cJSON_CreateObject();
+    add(tree, "after_block", cJSON_CreateNumber(analysis->dropped_after[arm]));
+    add(tree, "beaten_by", json_text(arm_name(analysis->beaten_by[arm], name)));
+    return tree;
+}
+
 static cJSON *arm_of(const struct bundle *bundle, const struct analysis *analysis, size_t index)
 {
     const struct arm *arm = &bundle->arms[index];
@@ -215,10 +229,12 @@ static cJSON *arm_of(const struct bundle *bundle, const struct analysis *analysi
     add(tree, "failed", cJSON_CreateNumber((double)count_status(bundle, index, TRIAL_FAILED)));
     add(tree, "contaminated",
         cJSON_CreateNumber((double)count_status(bundle, index, TRIAL_CONTAMINATED)));
+    add(tree, "dropped", dropped_of(analysis, index));
     add(tree, "elapsed_s", summary_of(&analysis->elapsed[index]));
     add(tree, "rate_mib_s", interval_of(&analysis->rates[index]));
     add(tree, "median_seq", whole_or_null(seq));
     add(tree, "cpu_s", median_only(analysis->cpu_s[index]));
+    add(tree, "cpu_s_per_gib", median_only(analysis->cpu_s_per_gib[index]));
     add(tree, "cpu_percent", median_only(cpu_percent(bundle, index)));
     add(tree, "buffer_memory_mib", rounded(arm->buffer_memory_mib));
     add(tree, "file_bytes", median_only(analysis->file_bytes[index]));

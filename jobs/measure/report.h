@@ -22,11 +22,15 @@ struct bundle {
     const cJSON *gathered;   /* what a kind found beside its trials, or NULL */
 };
 
+/* The counted trials, in their order; the caller frees them. */
+struct stats_point *analysis_points(const struct bundle *bundle, size_t *out_count);
+
 /* What analysis makes of a bundle before a kind adds its own members. */
 struct analysis {
     struct stats_summary *rates;   /* per arm */
     struct stats_summary *elapsed; /* per arm */
     double *cpu_s;                 /* per arm: median, NaN */
+    double *cpu_s_per_gib;         /* per arm: median of what a GiB read took, NaN */
     double *file_bytes;            /* per arm: median, NaN */
     struct stats_point *points;
     size_t point_count;
@@ -34,13 +38,17 @@ struct analysis {
     size_t outlier_count;
     struct stats_comparison *comparisons;
     size_t comparison_count;
+    double confidence;  /* at which this look at the data judges (stopping.h) */
+    int *dropped_after; /* per arm: the block after which a race dropped it; 0: it did not */
+    int *beaten_by;     /* per dropped arm: the fastest of that block's look */
 };
 void analysis_make(const struct bundle *bundle, struct analysis *out);
 void analysis_fini(struct analysis *analysis);
 
 /* The members every kind has: job, kind, instance, design, arms, comparisons, recommendation
  * null, baseline null, warnings [] (with those that follow from the trials: gap between our clock
- * and the server's, repeated or failed trials, trials set aside, too few runs for the asked level,
+ * and the server's, repeated or failed trials, trials set aside, arms a race dropped, an
+ * early end, too few runs for the asked level,
  * arms that read different amounts, very short runs, server not authenticated or simulated, a
  * printed rate that does not fit), left_behind [], chain null. The kind adds the
  * rest, and where it recommends nothing the member `no_recommendation`: why, in words. */

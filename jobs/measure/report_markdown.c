@@ -181,6 +181,9 @@ static void add_runs(struct buf *out, const cJSON *arm)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (markdown_number(arm, others[i]) > 0)
             buf_format(out, ", %.0f %s", markdown_number(arm, others[i]), others[i]);
+    if (cJSON_IsObject(json_member(arm, "dropped")))
+        buf_format(out, ", dropped after block %.0f",
+                   markdown_number(json_member(arm, "dropped"), "after_block"));
 }
 
 /* Rates where there are any, else seconds: a workload has no rate. */

@@ -2,6 +2,7 @@
 #include "jobs/measure/report_parts.h"
 
 #include "jobs/measure/message_advice.h"
+#include "jobs/measure/stopping.h"
 #include "server/buf.h"
 #include "server/mem.h"
 
@@ -36,6 +37,30 @@ static void warn_of_order(cJSON *report, const struct bundle *bundle)
         report_warn(report, "The arms ran in a fixed order: a host that grows faster or slower "
                             "during the job looks like a difference between them. The intervals "
                             "allow for a steady drift, not for a sudden one.");
+}
+
+static void warn_of_race(cJSON *report, const struct bundle *bundle,
+                         const struct analysis *analysis)
+{
+    size_t count = 0;
+    for (size_t a = 0; a < bundle->arm_count; a++)
+        count += analysis->dropped_after[a] > 0;
+    if (count > 0)
+        report_warn(report,
+                    "The race dropped %zu of %zu settings, each once the blocks so far showed that "
+                    "it would not be recommended. They ran fewer blocks; comparisons with them "
+                    "hold for the blocks they share.",
+                    count, bundle->arm_count);
+}
+
+static void warn_of_early_end(cJSON *report, const struct bundle *bundle,
+                              const struct analysis *analysis)
+{
+    if (analysis->confidence > stopping_confidence(bundle->design, design_blocks(bundle->design)))
+        report_warn(report,
+                    "Measuring ended before the last of %d blocks. With stop_early what is shown "
+                    "so early must hold at %.6g %%, so the intervals are wide.",
+                    design_blocks(bundle->design), 100 * analysis->confidence);
 }
 
 static void warn_of_failed(cJSON *report, const struct bundle *bundle)
@@ -141,7 +166,8 @@ static void warn_of_few_runs(cJSON *report, const struct bundle *bundle,
 {
     const struct stats_summary *fewest = NULL;
     for (size_t a = 0; a < bundle->arm_count; a++)
-        if (analysis->elapsed[a].n > 0 && (!fewest || analysis->elapsed[a].n < fewest->n))
+        if (analysis->elapsed[a].n > 0 && analysis->dropped_after[a] == 0 &&
+            (!fewest || analysis->elapsed[a].n < fewest->n))
             fewest = &analysis->elapsed[a];
     if (!fewest || fewest->level >= bundle->design->confidence)
         return;
@@ -213,6 +239,8 @@ void report_add_warnings(cJSON *report, const struct bundle *bundle,
     warn_of_contaminated(report, bundle);
     warn_of_outliers(report, bundle, analysis);
     warn_of_order(report, bundle);
+    warn_of_race(report, bundle, analysis);
+    warn_of_early_end(report, bundle, analysis);
     warn_of_pages(report, bundle);
     warn_of_gaps(report, bundle);
     warn_of_printed_rates(report, bundle);

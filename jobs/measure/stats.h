@@ -51,5 +51,6 @@ size_t stats_outliers(const struct stats_point *points, size_t point_count, cons
                       size_t arm_count, bool *out);
 
 /* Student's t, two-sided and quantiles, for degrees of freedom >= 1 (not necessarily whole). */
-double stats_t_tail(double t, double freedom);     /* P(T > t) */
-double stats_t_quantile(double p, double freedom); /* t with P(T <= t) = p */
+double stats_t_tail(double t, double freedom);             /* P(T > t) */
+double stats_t_quantile(double p, double freedom);         /* t with P(T <= t) = p */
+double stats_f_tail(double f, double above, double below); /* P(F > f), freedoms of the quotient */

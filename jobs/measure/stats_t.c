@@ -1,5 +1,5 @@
-/* Student's t by the regularised incomplete beta function: P(T > t) = I_x(v/2, 1/2) / 2 with
- * x = v / (v + t^2) (DLMF 8.17). */
+/* Student's t and F by the regularised incomplete beta function (DLMF 8.17): P(T > t) =
+ * I_x(v/2, 1/2) / 2 with x = v / (v + t^2), P(F > f) = I_x(w/2, v/2) with x = w / (w + v f). */
 #include "jobs/measure/stats.h"
 
 #include <math.h>
@@ -63,6 +63,16 @@ double stats_t_tail(double t, double freedom)
                                                    square / (freedom + square), freedom / 2, 0.5) /
                                       2;
     return t > 0 ? half : 1 - half;
+}
+
+double stats_f_tail(double f, double above, double below)
+{
+    if (isnan(f) || !(above > 0) || !(below > 0))
+        return NAN;
+    if (f <= 0 || isinf(f))
+        return f > 0 ? 0 : 1;
+    double whole = below + above * f;
+    return beta_regularised(below / whole, above * f / whole, below / 2, above / 2);
 }
 
 double stats_t_quantile(double p, double freedom)

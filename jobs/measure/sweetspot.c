@@ -1,10 +1,13 @@
 #include "jobs/measure/sweetspot.h"
 
+#include "jobs/measure/curve.h"
 #include "jobs/measure/model.h"
 #include "server/mem.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#define EXACT 1e-9 /* rounding of logarithms */
 
 /* --- the cheapest arm that is good enough -------------------------------------------------- */
 
@@ -51,7 +54,7 @@ static bool is_good_enough(const struct model *model, int arm, int best, const s
         return false; /* never ran beside the best: nothing speaks for it */
     double behind = contrast.difference - contrast.drift;
     if (model_is_exact(model))
-        return behind <= rule->tolerated + 1e-9; /* rounding of logarithms */
+        return behind <= rule->tolerated + EXACT;
     return behind <=
            fmax(rule->tolerated + rule->t_far * contrast.error, rule->t_at_all * contrast.error);
 }
@@ -69,13 +72,74 @@ static struct rule rule_for(const struct model *model, const struct sweetspot_ar
                          .t_at_all = stats_t_quantile(1 - chance, model->freedom)};
 }
 
+/* Judges the arms of one series by a curve through them: qualifies[] of each. False when there is
+ * no such curve. */
+static bool judge_by_curve(const struct model *model, const struct sweetspot_arm *arms, int series,
+                           double confidence, double tolerated, bool *qualifies)
+{
+    struct curve_point *points = mem_alloc(model->arm_count, sizeof *points);
+    double *least = mem_alloc(model->arm_count, sizeof *least);
+    size_t *place = mem_alloc(model->arm_count, sizeof *place);
+    size_t count = 0;
+    for (size_t a = 0; a < model->arm_count; a++) {
+        if (arms[a].series != series || !(arms[a].x > 0) || isnan(model->arm[a]))
+            continue;
+        place[count] = a;
+        points[count++] = (struct curve_point){arms[a].x, model->arm[a], model->arm_n[a]};
+    }
+    bool fits = curve_gaps(points, count, model->variance, model->freedom, confidence, least);
+    for (size_t i = 0; fits && i < count; i++)
+        qualifies[place[i]] = least[i] <= tolerated;
+    free(points);
+    free(least);
+    free(place);
+    return fits;
+}
+
 /* True when every eligible arm reads the same to the last digit. */
 static bool is_flat(const struct model *model, const struct sweetspot_arm *arms, int best)
 {
     for (size_t a = 0; a < model->arm_count; a++)
-        if (arms[a].eligible && model->arm[a] < model->arm[best] - 1e-9)
+        if (arms[a].eligible && model->arm[a] < model->arm[best] - EXACT)
             return false;
     return true;
+}
+
+/* True when every other eligible arm is shown to be at most the tolerance faster. */
+static bool is_settled(const struct model *model, const struct sweetspot_arm *arms, int arm,
+                       const struct rule *rule)
+{
+    for (size_t a = 0; a < model->arm_count; a++) {
+        if ((int)a == arm || !arms[a].eligible || isnan(model->arm[a]))
+            continue;
+        struct model_contrast contrast = model_contrast(model, (int)a, arm);
+        double error = model_is_exact(model) ? 0 : rule->t_far * contrast.error;
+        if (!(contrast.difference + contrast.drift + error <= rule->tolerated + EXACT))
+            return false;
+    }
+    return true;
+}
+
+/* Which arms qualify. */
+static void judge(const struct model *model, const struct sweetspot_arm *arms,
+                  const struct rule *rule, double confidence, struct sweetspot *out)
+{
+    bool *by_curve = mem_alloc(model->arm_count, sizeof *by_curve);
+    int series = arms[out->best].series;
+    bool fits = series > 0 && !model_is_exact(model) &&
+                judge_by_curve(model, arms, series, confidence, rule->tolerated, by_curve);
+    for (size_t a = 0; a < model->arm_count; a++) {
+        bool on_curve = fits && arms[a].series == series && arms[a].x > 0;
+        if (!arms[a].eligible || isnan(model->arm[a]))
+            continue;
+        if ((int)a == out->best || !(model->freedom > 0))
+            out->qualifies[a] = true;
+        else if (on_curve)
+            out->qualifies[a] = by_curve[a];
+        else
+            out->qualifies[a] = is_good_enough(model, (int)a, out->best, rule);
+    }
+    free(by_curve);
 }
 
 void sweetspot_find(const struct stats_point *points, size_t point_count,
@@ -88,18 +152,16 @@ void sweetspot_find(const struct stats_point *points, size_t point_count,
     model_fit(points, point_count, arm_count, NULL, &model);
     out->best = find_best(&model, arms);
     struct rule rule = rule_for(&model, arms, confidence, tolerance);
-    bool known = out->best >= 0 && (model.freedom > 0 || is_flat(&model, arms, out->best));
-    for (size_t a = 0; known && a < arm_count; a++) {
-        if (!arms[a].eligible || isnan(model.arm[a]))
+    if (out->best >= 0 && (model.freedom > 0 || is_flat(&model, arms, out->best)))
+        judge(&model, arms, &rule, confidence, out);
+    for (size_t a = 0; a < arm_count; a++) {
+        if (!out->qualifies[a])
             continue;
-        if ((int)a != out->best && model.freedom > 0 &&
-            !is_good_enough(&model, (int)a, out->best, &rule))
-            continue;
-        out->qualifies[a] = true;
         out->keep_default = out->keep_default || arms[a].is_default;
         if (out->arm < 0 || compare_cost(&arms[a], &arms[out->arm]) < 0)
             out->arm = (int)a;
     }
+    out->settled = out->arm >= 0 && model.freedom > 0 && is_settled(&model, arms, out->arm, &rule);
     model_fini(&model);
 }
 
@@ -131,7 +193,7 @@ static bool beats(const struct pareto_arm *a, const struct pareto_arm *b)
     if (!isnan(a->memory_mib) && !isnan(b->memory_mib))
         memory = (a->memory_mib < b->memory_mib) - (a->memory_mib > b->memory_mib);
     int results[] = {compare_measured(a->rate, b->rate, true), memory,
-                     compare_measured(a->cpu_s, b->cpu_s, false),
+                     compare_measured(a->cpu_s_per_gib, b->cpu_s_per_gib, false),
                      compare_measured(a->file_bytes, b->file_bytes, false)};
     bool better = false;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
