@@ -1,7 +1,8 @@
 #pragma once
-/* The kinds of job: one file in jobs/kinds/ and one row in kind.c each; nothing else changes when
- * a kind is added. */
+/* The kinds of job: one file in jobs/kinds/ and one row in kind.c and in
+ * kinds/reports.c each; nothing else changes when a kind is added. */
 #include "jobs/definition.h"
+#include "jobs/kinds/reports.h"
 #include "jobs/measure/report.h"
 #include "jobs/state.h"
 #include "server/json.h"
@@ -9,12 +10,6 @@
 #include <stdbool.h>
 
 struct run;
-
-/* How a job ended, as its kind judges it. */
-struct outcome {
-    enum job_state state; /* JOB_SUCCEEDED or JOB_INCONCLUSIVE */
-    char *summary;        /* one line for people, heap */
-};
 
 struct job_kind {
     const char *name;
@@ -50,9 +45,8 @@ struct job_kind {
     int (*extend)(struct run *run, const struct bundle *bundle, const struct analysis *analysis,
                   struct err *err);
 
-    /* Adds the kind's members to the report and judges. */
-    void (*report)(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
-                   struct outcome *out);
+    /* The same function that kind_report_of finds by the name. */
+    kind_report *report;
 };
 
 /* NULL when there is no such kind. */
