@@ -23,9 +23,10 @@ void job_get(struct req *req);
 void job_cancel(struct req *req);
 void job_list(struct req *req);
 
-/* trials.c, reports.c */
+/* trials.c, reports.c, evidence.c */
 void trial_list(struct req *req);
 void report_get(struct req *req);
+void evidence_get(struct req *req);
 
 /* webhooks.c, deliveries.c */
 void webhook_put(struct req *req);

@@ -4,6 +4,8 @@
 #define LIMIT_BODY_BYTES (1 << 20) /* api.md: bodies over 1 MiB are refused with 413 */
 #define LIMIT_JSON_DEPTH 32        /* api.md: nesting over 32 is refused */
 #define LIMIT_JSON_TOKENS 20000    /* lists of databases may be long; a megabyte of "[" may not */
+#define LIMIT_EVIDENCE_BYTES (256 << 20) /* LIMIT_TRIALS with 64 waits and 100 files each */
+#define LIMIT_EVIDENCE_TOKENS 8000000    /* the same */
 #define LIMIT_JSON_FAULTS 100      /* people mend a handful at a time */
 #define LIMIT_NAME_CHARS 64        /* api.md: instance and webhook names */
 #define LIMIT_SQL_NAME_UTF16 128   /* sysname is nvarchar(128) */
