@@ -28,6 +28,10 @@ void trial_list(struct req *req);
 void report_get(struct req *req);
 void evidence_get(struct req *req);
 
+/* trends.c */
+void trend_get(struct req *req);
+void compare_get(struct req *req);
+
 /* webhooks.c, deliveries.c */
 void webhook_put(struct req *req);
 void webhook_get(struct req *req);

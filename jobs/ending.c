@@ -76,6 +76,7 @@ static int write_events(struct db *db, const struct ending *ending, struct err *
     } events[] = {
         {EVENT_JOB_FINISHED, job_state_is_end(ending->state)},
         {EVENT_JOB_FAILED, ending->state == JOB_FAILED},
+        {EVENT_JOB_REGRESSED, ending->findings && ending->findings->regressed},
         {EVENT_CLEANUP_FAILED,
          job_state_is_end(ending->state) && strcmp(row->cleanup, "failed") == 0},
         {EVENT_INSTANCE_UNREACHABLE, ending->unreachable},

@@ -1,4 +1,5 @@
 #include "jobs/evidence.h"
+#include "jobs/compare.h"
 #include "jobs/evidence_seal.h"
 #include "jobs/member.h"
 #include "server/limits.h"
@@ -268,6 +269,8 @@ cJSON *evidence_report(const struct evidence *evidence, struct outcome *out_outc
                     "The job did not run to its end (%" PRId64 " of %" PRId64
                     " trials), so nothing is recommended.",
                     member_int(tree, "trials_done", 0), member_int(tree, "trials_planned", 0));
+    compare_add_baseline(&evidence->bundle, &analysis, json_member(tree, "baseline"), report,
+                         out_outcome);
     analysis_fini(&analysis);
     add_chain(tree, report);
     const cJSON *warning;

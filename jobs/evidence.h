@@ -15,7 +15,7 @@ struct evidence_parts {
     const cJSON *chain;       /* {"differential_base_unchanged", …} or NULL: nothing to say */
     const cJSON *warnings;    /* texts, or NULL */
     const cJSON *left_behind; /* array, or NULL */
-    const cJSON *baseline;    /* see jobs/baseline.h, or NULL */
+    const cJSON *baseline;    /* of compare_baseline, or NULL */
 };
 
 /* The evidence as text: compact JSON whose last member is "sha256", in hexadecimal: that of the

@@ -1,4 +1,6 @@
 #include "jobs/findings.h"
+#include "jobs/baseline.h"
+#include "jobs/compare.h"
 #include "jobs/ending.h"
 #include "jobs/evidence.h"
 #include "server/log.h"
@@ -64,6 +66,7 @@ static void read_back(struct findings *findings)
     }
     cJSON *report = evidence_report(&evidence, &findings->outcome);
     findings->report = json_print(report);
+    findings->regressed = compare_is_regressed(report);
     cJSON_Delete(report);
     evidence_fini(&evidence);
 }
@@ -75,6 +78,8 @@ struct findings findings_make(struct run *run, bool complete, const cJSON *left_
         return findings;
     cJSON *chain = chain_of(run);
     cJSON *warnings = warnings_of(run);
+    cJSON *baseline =
+        complete ? baseline_find(run->parts->store, run->row.id, &run->definition) : NULL;
     struct evidence_parts parts = {.bundle = ending_bundle(run),
                                    .definition = run->tree,
                                    .complete = complete,
@@ -82,10 +87,12 @@ struct findings findings_make(struct run *run, bool complete, const cJSON *left_
                                    .trials_planned = run->row.trials_planned,
                                    .chain = chain,
                                    .warnings = warnings,
-                                   .left_behind = left_behind};
+                                   .left_behind = left_behind,
+                                   .baseline = baseline};
     findings.evidence = evidence_write(&parts);
     cJSON_Delete(chain);
     cJSON_Delete(warnings);
+    cJSON_Delete(baseline);
     read_back(&findings);
     return findings;
 }

@@ -7,6 +7,7 @@
 struct findings {
     char *evidence; /* text, heap; NULL: nothing was measured */
     char *report;   /* text, heap; NULL: the same */
+    bool regressed; /* against its baseline */
     struct outcome outcome;
 };
 
