@@ -181,6 +181,7 @@ static int read_ids(struct req *req, struct compare_get *get)
 
 void compare_get(struct req *req)
 {
+    static const char *const members[] = {"comparable", "reasons", "arms"};
     struct err err = {0};
     struct compare_get *get = req_alloc(req, sizeof *get);
     req_defer(req, compare_cleanup, get);
@@ -200,9 +201,9 @@ void compare_get(struct req *req)
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddItemToObject(tree, "base", json_text(get->ids[BASE]));
     cJSON_AddItemToObject(tree, "candidate", json_text(get->ids[CANDIDATE]));
-    while (found->child)
-        cJSON_AddItemToObject(tree, found->child->string,
-                              cJSON_DetachItemViaPointer(found, found->child));
+    for (size_t i = 0; i < JSON_COUNT(members); i++)
+        cJSON_AddItemToObject(tree, members[i],
+                              cJSON_DetachItemFromObjectCaseSensitive(found, members[i]));
     cJSON_Delete(found);
     req_answer_json(req, 200, tree);
 }
