@@ -4,11 +4,10 @@
 #define LIMIT_BODY_BYTES (1 << 20) /* api.md: bodies over 1 MiB are refused with 413 */
 #define LIMIT_JSON_DEPTH 32        /* api.md: nesting over 32 is refused */
 #define LIMIT_JSON_TOKENS 20000    /* lists of databases may be long; a megabyte of "[" may not */
-#define LIMIT_EVIDENCE_BYTES (256 << 20) /* LIMIT_TRIALS with 64 waits and 100 files each */
-#define LIMIT_EVIDENCE_TOKENS 8000000    /* the same */
 #define LIMIT_JSON_FAULTS 100      /* people mend a handful at a time */
 #define LIMIT_NAME_CHARS 64        /* api.md: instance and webhook names */
 #define LIMIT_SQL_NAME_UTF16 128   /* sysname is nvarchar(128) */
+#define LIMIT_PATHS 100            /* allow.paths: more is no list a DBA keeps right */
 #define LIMIT_PATH_UTF16 259       /* msdb keeps device names in nvarchar(260) */
 #define LIMIT_ARMS 256        /* domain.md report 30: full cross products run "a very long time" */
 #define LIMIT_TRIALS 10000    /* 256 arms x 39 rounds; more is a mistake */
@@ -30,3 +29,6 @@
 #define LIMIT_CANCEL_S 60             /* a BACKUP that is cancelled first ends the I/O it began */
 #define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */
 #define LIMIT_CHECK_S 15              /* a person waits for it, and so do proxies */
+
+#define LIMIT_EVIDENCE_BYTES (256 << 20) /* LIMIT_TRIALS with 64 waits and 100 files each */
+#define LIMIT_EVIDENCE_TOKENS 8000000    /* the same */
