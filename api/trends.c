@@ -170,8 +170,13 @@ static int read_ids(struct req *req, struct compare_get *get)
     if (req_query_only(req, names) < 0)
         return -1;
     for (int side = 0; side < SIDES; side++) {
-        get->ids[side] = req_query(req, names[side]);
-        if (!get->ids[side] || !ids_is_valid(get->ids[side])) {
+        const char *given = req_query(req, names[side]);
+        char *id = req_copy(req, given ? given : "", given ? strlen(given) : 0);
+        for (char *byte = id; *byte; byte++) /* RFC 9562: capitals mean the same */
+            if (*byte >= 'A' && *byte <= 'F')
+                *byte = (char)(*byte | 0x20);
+        get->ids[side] = id;
+        if (!ids_is_valid(id)) {
             problem_parameter(req, names[side], "must be the id of a job");
             return -1;
         }

@@ -73,8 +73,9 @@ static void add_server_reasons(const cJSON *base, const cJSON *now, cJSON *reaso
         const cJSON *before = json_member(base, facts[i].member);
         const cJSON *after = json_member(now, facts[i].member);
         char numbers[2][32];
-        if (cJSON_Compare(before, after, true) || cJSON_IsNull(before) || cJSON_IsNull(after))
-            continue;
+        if (!before || !after || cJSON_IsNull(before) || cJSON_IsNull(after) ||
+            cJSON_Compare(before, after, true))
+            continue; /* what is not known cannot differ */
         const char *was =
             cJSON_IsString(before) ? before->valuestring : number_text(before, numbers[0]);
         const char *is =
@@ -179,11 +180,12 @@ static void warn(const struct bundle *bundle, const cJSON *baseline, int arm, cJ
     cJSON_ArrayForEach(reason, reasons) {
         report_warn(report, "Against the baseline job %s.", reason->valuestring);
     }
+    const char *label = member_text(baseline, "label");
     if (arm < 0)
         report_warn(report,
                     "The baseline job's setting (%s) was not measured here, so there is nothing to "
                     "compare with it.",
-                    member_text(baseline, "label"));
+                    label ? label : "unnamed");
     cJSON_Delete(facts);
     cJSON_Delete(reasons);
 }

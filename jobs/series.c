@@ -138,8 +138,10 @@ static const cJSON *trait_of(const struct point *point, const char *name)
 
 static void add_value(struct buf *out, const cJSON *value)
 {
-    char *text = value && !cJSON_IsString(value) ? json_print(value) : NULL;
-    buf_add(out, cJSON_IsString(value) ? value->valuestring : or_empty(text));
+    if (!value)
+        return; /* it was or is not said */
+    char *text = cJSON_IsString(value) ? mem_copy(value->valuestring) : json_print(value);
+    buf_add(out, text);
     free(text);
 }
 

@@ -88,7 +88,7 @@ static int by_value(const void *left, const void *right)
  * is the largest U with P(U <= u) <= 2.5 %, plus one (tables; R: qwilcox(0.025, n, n)). */
 static void rank_sum(const double *base, const double *now, size_t n, double *low, double *high)
 {
-    double quotients[TRIALS_MOST * TRIALS_MOST];
+    double quotients[TRIALS_MOST * TRIALS_MOST] = {0};
     size_t cut = n == 5 ? 2 : 23;
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
