@@ -41,7 +41,7 @@ bool backup_settings_read(const cJSON *settings, const cJSON *targets, const cJS
         if (cJSON_IsString(path) && out->folder_count < LIMIT_STRIPES)
             out->folders[out->folder_count++] = path->valuestring;
     }
-    return out->database && out->folder_count > 0;
+    return out->database && out->folder_count > 0 && out->files >= 1 && out->files <= LIMIT_STRIPES;
 }
 
 bool backup_is_nul(const struct backup_settings *settings)

@@ -1,5 +1,6 @@
 #include "jobs/evidence.h"
 #include "jobs/compare.h"
+#include "jobs/evidence_form.h"
 #include "jobs/evidence_seal.h"
 #include "jobs/member.h"
 #include "server/limits.h"
@@ -8,8 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FORMAT 1 /* counts up when a reader of the old form would misread the new one */
 
 /* --- writing ------------------------------------------------------------------------------- */
 
@@ -38,7 +37,7 @@ char *evidence_write(const struct evidence_parts *parts)
 {
     const struct bundle *bundle = &parts->bundle;
     cJSON *tree = cJSON_CreateObject();
-    cJSON_AddNumberToObject(tree, "format", FORMAT);
+    cJSON_AddNumberToObject(tree, "format", EVIDENCE_FORMAT);
     cJSON_AddItemToObject(tree, "kind", json_text(bundle->kind));
     cJSON_AddItemToObject(tree, "instance", json_text(bundle->instance));
     cJSON_AddItemToObject(tree, "job", json_text(bundle->job));
@@ -165,35 +164,12 @@ static int read_trials(struct evidence *evidence, struct err *err)
     return 0;
 }
 
-/* Of the report, which would else be made of less than it was. */
-static int check_form(const cJSON *tree, struct err *err)
-{
-    static const char *const texts[] = {"kind", "instance", "job"};
-    if (!cJSON_IsObject(tree))
-        return err_set(err, ERR_INPUT, 0, "it is not an object");
-    if (member_int(tree, "format", 0) != FORMAT)
-        return err_set(err, ERR_INPUT, 0,
-                       "it is no evidence of format %d, the only one that this program reads",
-                       FORMAT);
-    for (size_t i = 0; i < JSON_COUNT(texts); i++)
-        if (!member_text(tree, texts[i]))
-            return err_set(err, ERR_INPUT, 0, "/%s is not a text", texts[i]);
-    if (!kind_report_of(member_text(tree, "kind")))
-        return err_set(err, ERR_INPUT, 0, "/kind is none that this program knows: \"%.60s\"",
-                       member_text(tree, "kind"));
-    if (!cJSON_IsObject(json_member(json_member(tree, "definition"), "parameters")))
-        return err_set(err, ERR_INPUT, 0, "/definition/parameters is not an object");
-    if (!cJSON_IsBool(json_member(tree, "complete")))
-        return err_set(err, ERR_INPUT, 0, "/complete is not true or false");
-    return 0;
-}
-
 static int fill(struct evidence *evidence, struct err *err)
 {
     const cJSON *tree = evidence->tree;
     const cJSON *definition = json_member(tree, "definition");
     const cJSON *gathered = json_member(tree, "gathered");
-    if (check_form(tree, err) < 0 ||
+    if (evidence_check_form(tree, err) < 0 ||
         read_design(json_member(definition, "design"), &evidence->design, err) < 0)
         return -1;
     server_facts_from_json(json_member(tree, "server"), &evidence->facts);

@@ -95,7 +95,7 @@ void history_report(const struct bundle *bundle, const struct analysis *analysis
     (void)analysis; /* of trials, of which there are none */
     const cJSON *rows = json_member(bundle->gathered, "history");
     const cJSON *excluded = json_member(bundle->gathered, "excluded");
-    int left = (int)number_of(bundle->gathered, "series") - cJSON_GetArraySize(rows);
+    double left = number_of(bundle->gathered, "series") - cJSON_GetArraySize(rows);
     cJSON_AddItemToObject(report, "history", cJSON_Duplicate(rows, true));
     cJSON_AddItemToObject(report, "excluded", cJSON_Duplicate(excluded, true));
     out->summary = summary_of(rows, sum_of(excluded, "n"));
@@ -103,7 +103,7 @@ void history_report(const struct bundle *bundle, const struct analysis *analysis
     if (out->state == JOB_INCONCLUSIVE)
         (void)cJSON_AddStringToObject(report, "no_recommendation", out->summary);
     if (left > 0)
-        report_warn(report, "%d more series, of fewer backups each, are not listed.", left);
+        report_warn(report, "%.0f more series, of fewer backups each, are not listed.", left);
     warn_of_short_ones(report, rows);
     warn_of_whole_seconds(report, rows);
 }
