@@ -4,7 +4,6 @@
 #include "server/mem.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,10 +49,22 @@ static int find_settings(const struct bundle *bundle, const cJSON *settings)
 
 /* --- what kind of server ------------------------------------------------------------------- */
 
-static const char *number_text(const cJSON *item, char out[32])
+/* A fact as text, the caller's; NULL when it is not known. */
+static char *fact_text(const cJSON *item)
 {
-    (void)snprintf(out, 32, "%.0f", cJSON_IsNumber(item) ? item->valuedouble : NAN);
-    return out;
+    if (cJSON_IsString(item))
+        return mem_copy(item->valuestring);
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? mem_format("%.0f", item->valuedouble)
+                                                          : NULL;
+}
+
+static void add_reason(cJSON *reasons, const char *what, const char *base, const char *now)
+{
+    if (strcmp(base, now) == 0)
+        return;
+    char *text = mem_format("the %s differs: %s, then %s", what, base, now);
+    cJSON_AddItemToArray(reasons, json_text(text));
+    free(text);
 }
 
 /* What differs between two servers as far as speeds depend on it, a sentence each. */
@@ -62,27 +73,20 @@ static void add_server_reasons(const cJSON *base, const cJSON *now, cJSON *reaso
     static const struct {
         const char *member, *words;
     } facts[] = {
-        {"version", "the version of SQL Server"},
-        {"edition", "the edition"},
-        {"platform", "the platform"},
-        {"host_name", "the host"},
-        {"cpu_count", "the number of cores"},
-        {"memory_mib", "the memory (MiB)"},
+        {"version", "version of SQL Server"},
+        {"edition", "edition"},
+        {"platform", "platform"},
+        {"host_name", "host"},
+        {"cpu_count", "number of cores"},
+        {"memory_mib", "memory (MiB)"},
     };
     for (size_t i = 0; i < JSON_COUNT(facts); i++) {
-        const cJSON *before = json_member(base, facts[i].member);
-        const cJSON *after = json_member(now, facts[i].member);
-        char numbers[2][32];
-        if (!before || !after || cJSON_IsNull(before) || cJSON_IsNull(after) ||
-            cJSON_Compare(before, after, true))
-            continue; /* what is not known cannot differ */
-        const char *was =
-            cJSON_IsString(before) ? before->valuestring : number_text(before, numbers[0]);
-        const char *is =
-            cJSON_IsString(after) ? after->valuestring : number_text(after, numbers[1]);
-        char *text = mem_format("%s differs: %s, then %s", facts[i].words, was, is);
-        cJSON_AddItemToArray(reasons, json_text(text));
-        free(text);
+        char *was = fact_text(json_member(base, facts[i].member));
+        char *is = fact_text(json_member(now, facts[i].member));
+        if (was && is)
+            add_reason(reasons, facts[i].words, was, is);
+        free(was);
+        free(is);
     }
     if (cJSON_IsTrue(json_member(base, "simulated")) != cJSON_IsTrue(json_member(now, "simulated")))
         cJSON_AddItemToArray(reasons,
@@ -240,15 +244,6 @@ bool compare_is_regressed(const cJSON *report)
 }
 
 /* --- two jobs ------------------------------------------------------------------------------- */
-
-static void add_reason(cJSON *reasons, const char *what, const char *base, const char *now)
-{
-    if (strcmp(base, now) == 0)
-        return;
-    char *text = mem_format("the %s differs: %s, then %s", what, base, now);
-    cJSON_AddItemToArray(reasons, json_text(text));
-    free(text);
-}
 
 /* True when an arm of each names the same database; kinds whose arms name none have it, too. */
 static bool shares_database(const struct bundle *base, const struct bundle *now)
