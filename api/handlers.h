@@ -26,9 +26,14 @@ void job_list(struct req *req);
 /* plans.c */
 void plan_post(struct req *req);
 
-/* trials.c, reports.c */
+/* trials.c, reports.c, evidence.c */
 void trial_list(struct req *req);
 void report_get(struct req *req);
+void evidence_get(struct req *req);
+
+/* trends.c */
+void trend_get(struct req *req);
+void compare_get(struct req *req);
 
 /* webhooks.c, deliveries.c */
 void webhook_put(struct req *req);

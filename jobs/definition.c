@@ -127,8 +127,6 @@ static void check_baseline(const char *baseline, struct json_faults *faults)
 {
     if (baseline && strcmp(baseline, "latest") != 0 && !ids_is_valid(baseline))
         json_fault_add(faults, "/baseline", "must be the id of a job, or \"latest\"");
-    else if (baseline)
-        json_fault_add(faults, "/baseline", "is not offered yet: leave it out");
 }
 
 static void check_times(const struct definition *out, struct json_faults *faults)

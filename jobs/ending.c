@@ -1,5 +1,6 @@
 #include "jobs/ending.h"
 #include "jobs/event.h"
+#include "jobs/findings.h"
 #include "jobs/journal.h"
 #include "jobs/kind.h"
 #include "jobs/measure/messages.h"
@@ -29,10 +30,10 @@ void ending_set_first_retry(int64_t ms)
 struct ending {
     struct run *run;
     enum job_state state;
-    const char *reason; /* of JOB_WAITING */
-    char *report;       /* text, or NULL */
-    const char *hold;   /* why the instance's other jobs wait, or NULL */
-    bool unreachable;   /* tell that the instance is not reached (first time only) */
+    const char *reason;              /* of JOB_WAITING */
+    const struct findings *findings; /* or NULL: there are none */
+    const char *hold;                /* why the instance's other jobs wait, or NULL */
+    bool unreachable;                /* tell that the instance is not reached (first time only) */
     int64_t now_ms;
 };
 
@@ -52,78 +53,6 @@ struct bundle ending_bundle(const struct run *run)
                            .gathered = run->gathered};
 }
 
-/* --- report -------------------------------------------------------------------------------- */
-
-static void add_warnings(const struct run *run, cJSON *report)
-{
-    char *lines = mem_copy(buf_text(&run->warnings));
-    char *rest = lines;
-    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
-        if (*line)
-            report_warn(report, "%s", line);
-    free(lines);
-}
-
-/* One verdict over all databases: false before null before true. */
-static void merge_chain(cJSON *whole, const cJSON *part)
-{
-    const cJSON *member;
-    cJSON_ArrayForEach(member, part) {
-        const cJSON *before = json_member(whole, member->string);
-        if (cJSON_IsFalse(before) || (cJSON_IsNull(before) && !cJSON_IsFalse(member)))
-            continue;
-        cJSON_DeleteItemFromObjectCaseSensitive(whole, member->string);
-        cJSON_AddItemToObject(whole, member->string, cJSON_Duplicate(member, false));
-    }
-}
-
-static void add_chain(struct run *run, cJSON *report)
-{
-    if (run->definition.kind->gather)
-        return; /* nothing was backed up: there is nothing to say */
-    bool can_ask = run_session(run) && !mssql_is_dead(run_session(run));
-    cJSON *chain = cJSON_CreateObject();
-    for (size_t i = 0; i < run->plan.database_count; i++) {
-        const struct plan_database *database = &run->plan.databases[i];
-        cJSON *after =
-            can_ask ? probe_chain(run_session(run), database->name) : cJSON_CreateObject();
-        cJSON *part = probe_chain_compare(database->chain, after);
-        merge_chain(chain, part);
-        cJSON_Delete(part);
-        cJSON_Delete(after);
-    }
-    const cJSON *unchanged;
-    cJSON_ArrayForEach(unchanged, chain) {
-        if (cJSON_IsFalse(unchanged))
-            report_warn(report,
-                        "%s is false: a backup that is not ours moved it while this job ran",
-                        unchanged->string);
-    }
-    cJSON_ReplaceItemInObjectCaseSensitive(report, "chain", chain);
-}
-
-/* NULL when nothing was measured. outcome may be NULL: then nothing is recommended. */
-static cJSON *make_report(struct run *run, struct outcome *outcome)
-{
-    if (run->plan.arm_count == 0 && !run->gathered)
-        return NULL;
-    struct bundle bundle = ending_bundle(run);
-    struct analysis analysis;
-    analysis_make(&bundle, &analysis);
-    cJSON *report = report_make(&bundle, &analysis);
-    if (outcome)
-        run->definition.kind->report(&bundle, &analysis, report, outcome);
-    else
-        report_warn(report,
-                    "The job did not run to its end (%" PRId64 " of %" PRId64
-                    " trials), so nothing is recommended.",
-                    run->row.trials_done, run->row.trials_planned);
-    add_chain(run, report);
-    add_warnings(run, report);
-    analysis_fini(&analysis);
-    return report;
-}
-
 /* True when there is something to report on. */
 static bool has_data(const struct run *run)
 {
@@ -140,21 +69,33 @@ static bool has_data(const struct run *run)
 static int write_events(struct db *db, const struct ending *ending, struct err *err)
 {
     const struct job_row *row = &ending->run->row;
+    const char *report = ending->findings ? ending->findings->report : NULL;
     const struct {
         const char *event;
         bool wanted;
     } events[] = {
         {EVENT_JOB_FINISHED, job_state_is_end(ending->state)},
         {EVENT_JOB_FAILED, ending->state == JOB_FAILED},
+        {EVENT_JOB_REGRESSED, ending->findings && ending->findings->regressed},
         {EVENT_CLEANUP_FAILED,
          job_state_is_end(ending->state) && strcmp(row->cleanup, "failed") == 0},
         {EVENT_INSTANCE_UNREACHABLE, ending->unreachable},
     };
     for (size_t i = 0; i < JSON_COUNT(events); i++)
         if (events[i].wanted &&
-            event_write(db, events[i].event, row, ending->report, ending->now_ms, err) < 0)
+            event_write(db, events[i].event, row, report, ending->now_ms, err) < 0)
             return -1;
     return 0;
+}
+
+static int write_findings(struct db *db, const char *job, const struct findings *findings,
+                          struct err *err)
+{
+    if (!findings->report)
+        return 0;
+    if (store_report_put(db, job, findings->report, err) < 0)
+        return -1;
+    return store_evidence_put(db, job, findings->evidence, err);
 }
 
 static int ending_work(struct db *db, void *arg, struct err *err)
@@ -171,7 +112,7 @@ static int ending_work(struct db *db, void *arg, struct err *err)
         if (progress_row_work(db, run, err) < 0)
             return -1;
     }
-    if (ending->report && store_report_put(db, run->row.id, ending->report, err) < 0)
+    if (ending->findings && write_findings(db, run->row.id, ending->findings, err) < 0)
         return -1;
     if (ending->hold && store_instance_hold(db, run->row.instance, ending->hold, err) < 0)
         return -1;
@@ -240,34 +181,28 @@ static cJSON *clean_up(struct run *run)
     return look_behind(run);
 }
 
-static void finish(struct run *run, enum job_state state, cJSON *report, cJSON *left,
+/* findings: borrowed, or NULL. */
+static void finish(struct run *run, enum job_state state, const struct findings *findings,
                    const char *hold)
 {
-    struct ending ending = {.run = run, .state = state, .hold = hold, .now_ms = clock_wall_ms()};
-    if (report) {
-        cJSON_ReplaceItemInObject(report, "left_behind", left ? left : cJSON_CreateArray());
-        ending.report = json_print(report);
-        cJSON_Delete(report);
-    } else {
-        cJSON_Delete(left);
-    }
+    struct ending ending = {
+        .run = run, .state = state, .findings = findings, .hold = hold, .now_ms = clock_wall_ms()};
     job_move(&run->row, state, NULL, ending.now_ms);
     store_ending(&ending);
-    free(ending.report);
 }
 
 /* --- the ways to end ----------------------------------------------------------------------- */
 
 static void end_well(struct run *run)
 {
-    struct outcome outcome = {.state = JOB_INCONCLUSIVE};
     struct err err = {0};
     (void)(progress_phase(run, "analysing", &err) < 0); /* only for show */
     cJSON *left = clean_up(run);
-    cJSON *report = make_report(run, &outcome);
-    free(run->row.summary);
-    run->row.summary = outcome.summary;
-    finish(run, outcome.state, report, left, NULL);
+    struct findings findings = findings_make(run, true, left);
+    mem_replace(&run->row.summary, findings.outcome.summary);
+    finish(run, findings.outcome.state, &findings, NULL);
+    findings_fini(&findings);
+    cJSON_Delete(left);
 }
 
 /* Every trial failed: the first one's error is the job's. */
@@ -281,7 +216,10 @@ static void end_without_data(struct run *run)
                     run->trials[i].error_text);
     set_error(run, &err, "backup");
     cJSON *left = clean_up(run);
-    finish(run, JOB_FAILED, make_report(run, NULL), left, NULL);
+    struct findings findings = findings_make(run, false, left);
+    finish(run, JOB_FAILED, &findings, NULL);
+    findings_fini(&findings);
+    cJSON_Delete(left);
 }
 
 static void end_early(struct run *run, enum job_state state, const struct err *err,
@@ -289,8 +227,12 @@ static void end_early(struct run *run, enum job_state state, const struct err *e
 {
     set_error(run, err, step_of(run));
     cJSON *left = clean_up(run);
-    cJSON *report = has_data(run) || cJSON_GetArraySize(left) > 0 ? make_report(run, NULL) : NULL;
-    finish(run, state, report, left, hold);
+    struct findings findings = {0};
+    if (has_data(run) || cJSON_GetArraySize(left) > 0)
+        findings = findings_make(run, false, left);
+    finish(run, state, &findings, hold);
+    findings_fini(&findings);
+    cJSON_Delete(left);
 }
 
 static void go_back(struct run *run, enum job_state state, const char *reason, bool unreachable)

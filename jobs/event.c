@@ -44,6 +44,7 @@ static char *payload_text(const char *event, const struct job_row *job, const ch
     if (report && member_parse_own(report, &parsed, &err) == 0) {
         cJSON_AddItemToObject(data, "recommendation",
                               cJSON_DetachItemFromObject(parsed, "recommendation"));
+        cJSON_AddItemToObject(data, "baseline", cJSON_DetachItemFromObject(parsed, "baseline"));
         cJSON_AddItemToObject(data, "warnings", cJSON_DetachItemFromObject(parsed, "warnings"));
         cJSON_AddBoolToObject(
             data, "simulated",

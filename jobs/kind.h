@@ -1,7 +1,8 @@
 #pragma once
-/* The kinds of job: one file in jobs/kinds/ and one row in kind.c each; nothing else changes when
- * a kind is added. */
+/* The kinds of job: one file in jobs/kinds/ and one row in kind.c and in
+ * kinds/reports.c each; nothing else changes when a kind is added. */
 #include "jobs/definition.h"
+#include "jobs/kinds/reports.h"
 #include "jobs/measure/report.h"
 #include "jobs/measure/statement.h"
 #include "jobs/state.h"
@@ -10,12 +11,6 @@
 #include <stdbool.h>
 
 struct run;
-
-/* How a job ended, as its kind judges it. */
-struct outcome {
-    enum job_state state; /* JOB_SUCCEEDED or JOB_INCONCLUSIVE */
-    char *summary;        /* one line for people, heap */
-};
 
 struct job_kind {
     const char *name;
@@ -75,9 +70,8 @@ struct job_kind {
      * when every comparison is decided. Pure. */
     bool (*is_answered)(const struct bundle *bundle, const struct analysis *analysis);
 
-    /* Adds the kind's members to the report and judges. */
-    void (*report)(const struct bundle *bundle, const struct analysis *analysis, cJSON *report,
-                   struct outcome *out);
+    /* The same function that kind_report_of finds by the name. */
+    kind_report *report;
 };
 
 /* NULL when there is no such kind. */

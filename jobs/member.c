@@ -2,7 +2,10 @@
 #include "server/clock.h"
 #include "server/limits.h"
 
+#include <math.h>
 #include <string.h>
+
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: what a double counts exactly */
 
 void member_check_labels(const cJSON *labels, struct json_faults *faults)
 {
@@ -46,7 +49,8 @@ cJSON *member_time_or_null(int64_t wall_ms)
 int64_t member_int(const cJSON *object, const char *name, int64_t missing)
 {
     const cJSON *member = json_member(object, name);
-    return cJSON_IsNumber(member) ? (int64_t)member->valuedouble : missing;
+    bool fits = cJSON_IsNumber(member) && fabs(member->valuedouble) <= WHOLE_MAX;
+    return fits ? (int64_t)member->valuedouble : missing;
 }
 
 int member_parse_own(const char *document, cJSON **out_tree, struct err *err)

@@ -1,3 +1,4 @@
+#include "jobs/baseline.h"
 #include "jobs/definition.h"
 #include "jobs/event.h"
 #include "jobs/inside.h"
@@ -66,6 +67,8 @@ static int look_work(struct db *db, void *arg, struct err *err)
             return -1;
         }
     }
+    if (baseline_check(db, look->definition, look->faults, err) < 0)
+        return -1;
     return look_at_webhooks(db, look, err);
 }
 

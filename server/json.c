@@ -1,6 +1,7 @@
 #include "server/json.h"
 #include "server/buf.h"
 #include "server/json_scan.h"
+#include "server/limits.h"
 #include "server/mem.h"
 
 #include <math.h>
@@ -54,9 +55,10 @@ static int refuse_duplicates(const cJSON *tree, struct err *err)
     return 0;
 }
 
-int json_parse(const char *text, size_t length, cJSON **out_tree, struct err *err)
+int json_parse_large(const char *text, size_t length, size_t token_max, cJSON **out_tree,
+                     struct err *err)
 {
-    if (json_scan(text, length, err) < 0)
+    if (json_scan(text, length, token_max, err) < 0)
         return -1;
     cJSON *tree = cJSON_ParseWithLength(text, length);
     if (!tree)
@@ -67,6 +69,11 @@ int json_parse(const char *text, size_t length, cJSON **out_tree, struct err *er
     }
     *out_tree = tree;
     return 0;
+}
+
+int json_parse(const char *text, size_t length, cJSON **out_tree, struct err *err)
+{
+    return json_parse_large(text, length, LIMIT_JSON_TOKENS, out_tree, err);
 }
 
 const cJSON *json_member(const cJSON *object, const char *name)

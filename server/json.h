@@ -16,6 +16,10 @@
  * byte, counted from 1 in its line (for duplicate members: the name), and what is wrong there. */
 MUST_CHECK int json_parse(const char *text, size_t length, cJSON **out_tree, struct err *err);
 
+/* The same with a limit of tokens of the caller's own, for texts that may be large. */
+MUST_CHECK int json_parse_large(const char *text, size_t length, size_t token_max, cJSON **out_tree,
+                                struct err *err);
+
 /* The member of an object, exact case; NULL when it is absent. */
 const cJSON *json_member(const cJSON *object, const char *name);
 

@@ -18,6 +18,7 @@ struct scan {
     size_t length;
     size_t at; /* of the byte to be looked at next */
     size_t token_count;
+    size_t token_max;
     struct err *err;
 };
 
@@ -66,7 +67,7 @@ static void skip_space(struct scan *scan)
 
 static int count_token(struct scan *scan)
 {
-    if (++scan->token_count > LIMIT_JSON_TOKENS)
+    if (++scan->token_count > scan->token_max)
         return fail(scan, "too many values");
     return 0;
 }
@@ -313,9 +314,9 @@ static int scan_value(struct scan *scan, int depth) /* recursion: at most LIMIT_
     return scan_number(scan);
 }
 
-int json_scan(const char *text, size_t length, struct err *err)
+int json_scan(const char *text, size_t length, size_t token_max, struct err *err)
 {
-    struct scan scan = {.text = text, .length = length, .err = err};
+    struct scan scan = {.text = text, .length = length, .token_max = token_max, .err = err};
     if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
         return fail(&scan, "a byte order mark is not allowed");
     if (scan_value(&scan, 0) < 0)

@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
-/* Checks all that json_parse refuses, except duplicate members. ERR_INPUT names the place. */
-MUST_CHECK int json_scan(const char *text, size_t length, struct err *err);
+/* Checks all that json_parse refuses, except duplicate members, with this limit of tokens.
+ * ERR_INPUT names the place. */
+MUST_CHECK int json_scan(const char *text, size_t length, size_t token_max, struct err *err);
 
 /* The length in bytes (1..4) of the UTF-8 character at text, of which `left` bytes may be read;
  * 0 when there is no valid one: cut off, overlong, a surrogate, or beyond U+10FFFF. */

@@ -135,6 +135,12 @@ MUST_CHECK int store_report_put(struct db *db, const char *job, const char *docu
 MUST_CHECK int store_report_get(struct db *db, const char *job, char **out_document,
                                 struct err *err); /* ERR_NOT_FOUND */
 
+/* What the report was made from (jobs/evidence.h); ERR_NOT_FOUND. */
+MUST_CHECK int store_evidence_put(struct db *db, const char *job, const char *document,
+                                  struct err *err);
+MUST_CHECK int store_evidence_get(struct db *db, const char *job, char **out_document,
+                                  struct err *err);
+
 /* --- intents: what was changed on an instance and must be undone --------------------------- */
 struct intent_row {
     char *id;

@@ -70,3 +70,21 @@ int store_report_get(struct db *db, const char *job, char **out_document, struct
         return err_set(err, ERR_NOT_FOUND, 0, "job %s has no report", job);
     return found < 0 ? -1 : 0;
 }
+
+int store_evidence_put(struct db *db, const char *job, const char *document, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_EVIDENCE_PUT);
+    db_bind_text(use, 1, job);
+    db_bind_text(use, 2, document);
+    return db_run(use, NULL, err);
+}
+
+int store_evidence_get(struct db *db, const char *job, char **out_document, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_EVIDENCE_GET);
+    db_bind_text(use, 1, job);
+    int found = row_one(&document_shape, use, 1, out_document, err);
+    if (found == 0)
+        return err_set(err, ERR_NOT_FOUND, 0, "job %s has no evidence", job);
+    return found < 0 ? -1 : 0;
+}

@@ -60,7 +60,6 @@ static const struct wrong wrongs[] = {
     {"/confirm_production", "'yes'", NULL, ""},
     {"/ignore_windows", "1", NULL, ""},
     {"/baseline", "'last'", NULL, "\"latest\""},
-    {"/baseline", "'latest'", NULL, "not offered yet"},
     {"/notify", "'dba'", NULL, ""},
     {"/notify", "['dba','No Such Name']", "/notify/1", "name of a webhook"},
     {"/notify", "[5]", "/notify/0", "name of a webhook"},

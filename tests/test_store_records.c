@@ -115,6 +115,26 @@ static void a_report_is_put_and_replaced(void **state)
     free(id);
 }
 
+static void evidence_is_kept_beside_the_report_of_its_job(void **state)
+{
+    struct db *db = kit_db(state);
+    struct err err = {0};
+    char *document = NULL;
+    kit_put_instance(db, "sql01");
+    char *id = kit_put_job(db, "sql01", 5, true);
+    char *other = kit_put_job(db, "sql01", 5, true);
+    assert_int_equal(store_evidence_get(db, id, &document, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    kit_ok(store_evidence_put(db, id, "{\"e\":1}", &err), &err);
+    kit_ok(store_evidence_get(db, id, &document, &err), &err);
+    assert_string_equal(document, "{\"e\":1}");
+    free(document);
+    assert_int_equal(store_evidence_get(db, other, &document, &err), -1);
+    assert_int_equal(store_evidence_put(db, "no job", "{}", &err), -1);
+    free(other);
+    free(id);
+}
+
 static size_t count_intents(struct db *db, const char *job, const char *instance, const char *state)
 {
     struct err err = {0};
@@ -289,6 +309,7 @@ int main(void)
         KIT_TEST(thousands_of_old_keys_expire_and_young_ones_stay),
         KIT_TEST(trials_are_listed_oldest_first_and_none_counts_twice),
         KIT_TEST(a_report_is_put_and_replaced),
+        KIT_TEST(evidence_is_kept_beside_the_report_of_its_job),
         KIT_TEST(intents_are_found_by_job_and_by_instance),
         KIT_TEST(a_webhook_is_put_disabled_and_deleted_with_its_deliveries),
         KIT_TEST(due_deliveries_are_one_a_webhook_oldest_first),

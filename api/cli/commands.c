@@ -1,4 +1,5 @@
 /* The commands, and the table of them. */
+#include "api/cli/analyze.h"
 #include "api/cli/cli.h"
 #include "api/cli/http.h"
 #include "api/cli/show.h"
@@ -453,13 +454,14 @@ static int run_instances(struct http *http, const struct cli_args *args)
 
 /* clang-format off */
 const struct cli_command cli_commands[] = {
-    {"submit", "FILE|- [--wait] [--json]", "Submit the job in FILE (- is standard input); print its id. With --wait --json: the report, or the job when it ended without one.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, run_submit},
-    {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report; with --json the job.", 1, 1, CLI_OPTION_JSON, run_watch},
-    {"jobs", "[--json]", "List the 50 newest jobs: id, state, instance, and what came out or why it waits.", 0, 0, CLI_OPTION_JSON, run_jobs},
-    {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report},
-    {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel},
-    {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},
-    {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health},
-    {NULL, NULL, NULL, 0, 0, 0, NULL},
+    {"submit", "FILE|- [--wait] [--json]", "Submit the job in FILE (- is standard input); print its id. With --wait --json: the report, or the job when it ended without one.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, run_submit, false},
+    {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report; with --json the job.", 1, 1, CLI_OPTION_JSON, run_watch, false},
+    {"jobs", "[--json]", "List the 50 newest jobs: id, state, instance, and what came out or why it waits.", 0, 0, CLI_OPTION_JSON, run_jobs, false},
+    {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report, false},
+    {"analyze", "[--no-checksum] [FILE|-]", "Make reports from evidence (GET /v1/jobs/ID/evidence), one object a line in, one report a line out; the same bytes the server stored. Needs no server.", 0, 1, CLI_OPTION_NO_CHECKSUM, analyze_run, true},
+    {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel, false},
+    {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances, false},
+    {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health, false},
+    {NULL, NULL, NULL, 0, 0, 0, NULL, false},
 };
 /* clang-format on */

@@ -22,6 +22,8 @@ static int run(const struct cli_args *args)
                                    .token_file = args->token_file,
                                    .ca_file = args->ca_file,
                                    .stop = &wait_signal};
+    if (args->command->is_offline)
+        return args->command->run(NULL, args);
     if (http_open(&options, &http, &err) < 0) {
         cli_say("%s", err.msg);
         return CLI_USAGE;

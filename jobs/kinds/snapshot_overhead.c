@@ -6,10 +6,6 @@
 
 #include <stdlib.h>
 
-/* PREEMPTIVE_OS_WRITEFILE stands in common lists of harmless waits, and is what snapshots cost. */
-const char *const snapshot_waits[] = {"PREEMPTIVE_OS_WRITEFILE", "WRITE_COMPLETION",
-                                      "FCB_REPLICA_WRITE", NULL};
-
 static struct snapshot_parameters parameters_of(const struct run *run)
 {
     struct snapshot_parameters parameters;

@@ -145,7 +145,7 @@ static void correct_holm(struct stats_comparison *comparisons, size_t count)
 }
 
 /* experiments.md 3: a difference needs all three, its interval, its size and its corrected p. */
-static enum verdict judge(const struct stats_comparison *it, double confidence, double tolerance)
+enum verdict stats_judge(const struct stats_comparison *it, double confidence, double tolerance)
 {
     if (isnan(it->low))
         return VERDICT_INCONCLUSIVE;
@@ -180,7 +180,7 @@ size_t stats_compare(const struct stats_point *points, size_t point_count, const
     }
     correct_holm(out, count);
     for (size_t i = 0; i < count; i++)
-        out[i].verdict = judge(&out[i], confidence, tolerance);
+        out[i].verdict = stats_judge(&out[i], confidence, tolerance);
     for (size_t a = 0; a < arm_count; a++)
         model_fini(&models[a]);
     free(fitted);

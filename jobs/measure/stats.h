@@ -45,6 +45,9 @@ size_t stats_compare(const struct stats_point *points, size_t point_count, const
                      size_t arm_count, double confidence, double tolerance,
                      struct stats_comparison *out);
 
+/* The verdict that a comparison's ratio, low, high and p (corrected) come to. */
+enum verdict stats_judge(const struct stats_comparison *it, double confidence, double tolerance);
+
 /* Marks the points that stats_compare sets aside because they lie too far out of what their arm
  * and block let expect; out has room for point_count. Returns how many. */
 size_t stats_outliers(const struct stats_point *points, size_t point_count, const int *against,

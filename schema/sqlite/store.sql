@@ -336,6 +336,15 @@ ON CONFLICT (job) DO UPDATE SET document = excluded.document;
 -- Of one job.
 SELECT document FROM report WHERE job = ?1;
 
+-- name: evidence_put
+-- With the report that was made from it.
+INSERT INTO evidence (job, document) VALUES (?1, ?2)
+ON CONFLICT (job) DO UPDATE SET document = excluded.document;
+
+-- name: evidence_get
+-- Of one job.
+SELECT document FROM evidence WHERE job = ?1;
+
 -- === intents =====================================================================================
 
 -- part: intent_columns
