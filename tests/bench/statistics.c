@@ -122,7 +122,7 @@ static const struct figure figures[] = {
     {"two arms, 5 % effect: faster",                  figure_says_faster,        0.95, 1,    IN(two_quiet),    0.05, 1,  false},
     {"twelve arms, one with 5 % effect: faster",      figure_says_faster,        0.90, 1,    IN(twelve_quiet), 0.05, 1,  false},
     {"sweet spot within a step of the true one",      figure_spot_within_a_step, 0.95, 1,    IN(knees),        0,    5,  false},
-    {"the same on curves of no family (no bar in §4)", figure_spot_within_a_step, 0.95, 1,   IN(strangers),    0,    5,  false},
+    {"the same on curves of another family", figure_spot_within_a_step, 0.95, 1,   IN(strangers),    0,    5,  false},
     {"memory / true minimum, median, noise 2 %",      figure_spot_memory,        0.75, 1.3,  IN(quiet),        0,    5,  false},
     {"memory / true minimum, median, noise 5 %",      figure_spot_memory,        0.60, 1.3,  IN(noisy),        0,    5,  false},
     {"flat curve: keep_default",                      figure_keeps_default,      0.95, 1,    IN(flat),         0,    5,  false},
