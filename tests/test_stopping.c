@@ -32,9 +32,9 @@ static void each_look_has_its_share_and_the_end_the_rest(void **state)
 {
     (void)state;
     /* seven looks, after blocks 3 to 9 */
-    assert_true(fabs(stopping_confidence(&ten, 3) - (1 - 0.05 * 0.05 / 7)) < 1e-12);
-    assert_true(fabs(stopping_confidence(&ten, 9) - (1 - 0.05 * 0.05 / 7)) < 1e-12);
-    assert_true(fabs(stopping_confidence(&ten, 10) - 0.9525) < 1e-12);
+    assert_true(fabs(stopping_confidence(&ten, 3) - (1 - 0.02 * 0.05 / 7)) < 1e-12);
+    assert_true(fabs(stopping_confidence(&ten, 9) - (1 - 0.02 * 0.05 / 7)) < 1e-12);
+    assert_true(fabs(stopping_confidence(&ten, 10) - 0.951) < 1e-12);
 }
 
 static void nothing_is_looked_at_too_early_or_in_half_a_pair(void **state)

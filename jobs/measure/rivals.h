@@ -14,7 +14,7 @@
  * (tests/bench/statistics; 72 arms of which 17 lie within 3 % of the best, 10 blocks, noise 2 %,
  * warm-ups counted): the 90th percentile of trials is 46 % of the full grid at the error asked
  * for, 43 % at four times, 40 % at ten times, and what is recommended lies within 3 % of the true
- * best in 99 % of races; on drawn grids in 92 %, 95 % and 98 %. */
+ * best in 99 % of races; on drawn grids in 92 %, 95 % and 96 %. */
 #include "jobs/measure/report.h"
 #include "jobs/measure/sweetspot.h"
 

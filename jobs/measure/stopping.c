@@ -1,7 +1,7 @@
 #include "jobs/measure/stopping.h"
 
 #define FIRST_LOOK 3     /* two blocks of two arms know the noise by one degree of freedom */
-#define LOOKS_SHARE 0.05 /* of the error, for all looks before the end */
+#define LOOKS_SHARE 0.02 /* of the error, for all looks before the end */
 
 bool stopping_looks_after(const struct design *design, int block)
 {
