@@ -40,4 +40,6 @@ void webhook_put(struct req *req);
 void webhook_get(struct req *req);
 void webhook_list(struct req *req);
 void webhook_delete(struct req *req);
+void webhook_test(struct req *req);
 void delivery_list(struct req *req);
+void delivery_redeliver(struct req *req);

@@ -30,7 +30,9 @@ const struct route routes[] = {
     {"GET",    "/v1/webhooks/{name}",             SCOPE_READ,   BODY_NONE, JSON_ONLY, webhook_get},
     {"PUT",    "/v1/webhooks/{name}",             SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, webhook_put},
     {"DELETE", "/v1/webhooks/{name}",             SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, webhook_delete},
+    {"POST",   "/v1/webhooks/{name}/test",        SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, webhook_test},
     {"GET",    "/v1/webhooks/{name}/deliveries",  SCOPE_READ,   BODY_NONE, JSON_ONLY, delivery_list},
+    {"POST",   "/v1/deliveries/{id}/redeliver",   SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, delivery_redeliver},
 };
 /* clang-format on */
 const size_t route_count = sizeof routes / sizeof routes[0];

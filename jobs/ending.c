@@ -114,6 +114,9 @@ static int ending_work(struct db *db, void *arg, struct err *err)
     }
     if (ending->findings && write_findings(db, run->row.id, ending->findings, err) < 0)
         return -1;
+    if (job_state_is_end(ending->state) && run_session_was_open(run) &&
+        store_outage_end(db, run->row.instance, err) < 0)
+        return -1;
     if (ending->hold && store_instance_hold(db, run->row.instance, ending->hold, err) < 0)
         return -1;
     return write_events(db, ending, err);

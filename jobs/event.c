@@ -1,4 +1,5 @@
 #include "jobs/event.h"
+#include "jobs/effects.h"
 #include "jobs/jobs.h"
 #include "jobs/member.h"
 #include "jobs/webhook.h"
@@ -29,28 +30,41 @@ const char *event_names(void)
                               ", " EVENT_CLEANUP_FAILED ", " EVENT_INSTANCE_UNREACHABLE;
 }
 
-/* The job and, where there is one, what its report recommends: enough for every renderer. */
-static char *payload_text(const char *event, const struct job_row *job, const char *report,
-                          int64_t now_ms)
+static cJSON *payload_new(const char *event, int64_t now_ms)
 {
     char when[CLOCK_TEXT_SIZE];
-    struct err err;
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddStringToObject(tree, "type", event);
     cJSON_AddStringToObject(tree, "timestamp", clock_format(now_ms, when));
+    return tree;
+}
+
+/* What a message says of a report: a few of its members, and its effects in few numbers. */
+static void add_report(cJSON *data, const char *report)
+{
+    static const char *const members[] = {"recommendation", "no_recommendation", "baseline",
+                                          "warnings", "left_behind"};
+    struct err err;
+    cJSON *parsed = NULL;
+    if (!report || member_parse_own(report, &parsed, &err) < 0)
+        return;
+    effects_add(data, parsed);
+    for (size_t i = 0; i < JSON_COUNT(members); i++)
+        cJSON_AddItemToObject(data, members[i],
+                              member_copy_or(json_member(parsed, members[i]), cJSON_CreateNull()));
+    cJSON_AddBoolToObject(data, "simulated",
+                          cJSON_IsTrue(json_member(json_member(parsed, "instance"), "simulated")));
+    cJSON_Delete(parsed);
+}
+
+/* The job and, where there is one, what its report says: enough for every renderer. */
+static char *payload_text(const char *event, const struct job_row *job, const char *report,
+                          int64_t now_ms)
+{
+    cJSON *tree = payload_new(event, now_ms);
     cJSON *data = cJSON_AddObjectToObject(tree, "data");
     cJSON_AddItemToObject(data, "job", job_to_json(job, NULL));
-    cJSON *parsed = NULL;
-    if (report && member_parse_own(report, &parsed, &err) == 0) {
-        cJSON_AddItemToObject(data, "recommendation",
-                              cJSON_DetachItemFromObject(parsed, "recommendation"));
-        cJSON_AddItemToObject(data, "baseline", cJSON_DetachItemFromObject(parsed, "baseline"));
-        cJSON_AddItemToObject(data, "warnings", cJSON_DetachItemFromObject(parsed, "warnings"));
-        cJSON_AddBoolToObject(
-            data, "simulated",
-            cJSON_IsTrue(json_member(json_member(parsed, "instance"), "simulated")));
-    }
-    cJSON_Delete(parsed);
+    add_report(data, report);
     char *text = json_print(tree);
     cJSON_Delete(tree);
     return text;
@@ -66,18 +80,24 @@ static const cJSON *notify_list(const struct job_row *job, cJSON **out_tree)
     return json_member(*out_tree, "notify");
 }
 
+static struct delivery_row new_row(const char *webhook, const char *event, const char *job,
+                                   const char *payload, int64_t now_ms)
+{
+    char id[IDS_TEXT_SIZE];
+    return (struct delivery_row){.id = mem_copy(ids_new(id)),
+                                 .webhook = mem_copy(webhook),
+                                 .event = mem_copy(event),
+                                 .job = job ? mem_copy(job) : NULL,
+                                 .payload = mem_copy(payload),
+                                 .state = mem_copy("pending"),
+                                 .next_at = now_ms,
+                                 .created_at = now_ms};
+}
+
 static int write_row(struct db *db, const char *webhook, const char *event, const char *job,
                      const char *payload, int64_t now_ms, struct err *err)
 {
-    char id[IDS_TEXT_SIZE];
-    struct delivery_row row = {.id = mem_copy(ids_new(id)),
-                               .webhook = mem_copy(webhook),
-                               .event = mem_copy(event),
-                               .job = mem_copy(job),
-                               .payload = mem_copy(payload),
-                               .state = mem_copy("pending"),
-                               .next_at = now_ms,
-                               .created_at = now_ms};
+    struct delivery_row row = new_row(webhook, event, job, payload, now_ms);
     int rc = store_delivery_insert(db, &row, err);
     delivery_row_fini(&row);
     return rc;
@@ -106,6 +126,23 @@ struct telling {
     int64_t now_ms;
 };
 
+/* Writes the row, unless this webhook has heard of this outage. */
+static int tell_one(struct telling *telling, const char *webhook, struct err *err)
+{
+    bool first = true;
+    if (strcmp(telling->event, EVENT_INSTANCE_UNREACHABLE) == 0 &&
+        store_outage_tell(telling->db, telling->job->instance, webhook, telling->now_ms, &first,
+                          err) < 0)
+        return -1;
+    if (!first)
+        return 0;
+    if (!telling->payload)
+        telling->payload =
+            payload_text(telling->event, telling->job, telling->report, telling->now_ms);
+    return write_row(telling->db, webhook, telling->event, telling->job->id, telling->payload,
+                     telling->now_ms, err);
+}
+
 /* The webhooks after a name; *out_last (heap) is the last one's name, NULL when there are no more.
  */
 static int tell_page(struct telling *telling, const char *after, char **out_last, struct err *err)
@@ -115,13 +152,8 @@ static int tell_page(struct telling *telling, const char *after, char **out_last
     size_t count = 0;
     int rc = store_webhook_list(telling->db, &page, &rows, &count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        if (!row_wants(&rows[i], telling->event, telling->notify))
-            continue;
-        if (!telling->payload)
-            telling->payload =
-                payload_text(telling->event, telling->job, telling->report, telling->now_ms);
-        rc = write_row(telling->db, rows[i].name, telling->event, telling->job->id,
-                       telling->payload, telling->now_ms, err);
+        if (row_wants(&rows[i], telling->event, telling->notify))
+            rc = tell_one(telling, rows[i].name, err);
     }
     *out_last = count == LIMIT_PAGE ? mem_copy(rows[count - 1].name) : NULL;
     for (size_t i = 0; i < count; i++)
@@ -152,4 +184,25 @@ int event_write(struct db *db, const char *event, const struct job_row *job, con
     free(telling.payload);
     cJSON_Delete(definition);
     return rc;
+}
+
+int event_write_test(struct db *db, const char *webhook, int64_t now_ms, struct delivery_row *out,
+                     struct err *err)
+{
+    cJSON *tree = payload_new(EVENT_WEBHOOK_TEST, now_ms);
+    cJSON *data = cJSON_AddObjectToObject(tree, "data");
+    cJSON_AddStringToObject(data, "webhook", webhook);
+    cJSON_AddStringToObject(data, "message",
+                            "Sweetspot reaches this place. Somebody asked for this test message; "
+                            "nothing was measured.");
+    char *payload = json_print(tree);
+    cJSON_Delete(tree);
+    struct delivery_row row = new_row(webhook, EVENT_WEBHOOK_TEST, NULL, payload, now_ms);
+    free(payload);
+    if (store_delivery_insert(db, &row, err) < 0) {
+        delivery_row_fini(&row);
+        return -1;
+    }
+    *out = row;
+    return 0;
 }

@@ -11,6 +11,7 @@
 #define EVENT_JOB_REGRESSED "job.regressed"
 #define EVENT_CLEANUP_FAILED "job.cleanup_failed"
 #define EVENT_INSTANCE_UNREACHABLE "instance.unreachable"
+#define EVENT_WEBHOOK_TEST "webhook.test" /* asked for by POST …/test; no filter names it */
 
 /* True for the names above and "*". */
 bool event_is_known(const char *name);
@@ -18,7 +19,11 @@ bool event_is_known(const char *name);
 /* All names, comma-separated, for messages. */
 const char *event_names(void);
 
-/* Inside a store_work: writes one outbox row for every webhook that wants `event` of this job.
- * report: the report's text, or NULL. */
+/* Inside a store_work: writes one outbox row for every webhook that wants `event` of this job;
+ * instance.unreachable once per outage and webhook. report: the report's text, or NULL. */
 MUST_CHECK int event_write(struct db *db, const char *event, const struct job_row *job,
                            const char *report, int64_t now_ms, struct err *err);
+
+/* Inside a store_work: one outbox row with a test message for this webhook; *out is the row. */
+MUST_CHECK int event_write_test(struct db *db, const char *webhook, int64_t now_ms,
+                                struct delivery_row *out, struct err *err);

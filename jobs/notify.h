@@ -1,12 +1,14 @@
 #pragma once
-/* Delivers the outbox: one thread ("notify") that takes what is due, renders it for its receiver,
- * posts it, and stores how it went. At least once, with one id for all tries; backoff 5 s, 30 s,
- * 2 min, 10 min, 1 h, 6 h, 24 h; then dead (api.md §5). */
+/* Delivers the outbox: one thread ("notify") finds what is due, others ("sender-N") render it for
+ * its receiver, post it, and store how it went. One delivery of a webhook at a time, so that a
+ * receiver that is slow delays its own messages and nobody else's. At least once, with one id for
+ * all tries; backoff 5 s, 30 s, 2 min, 10 min, 1 h, 6 h, 24 h; then dead (api.md §5). */
 #include "jobs/jobs.h"
 
 struct notify;
 
 MUST_CHECK int notify_start(const struct jobs_parts *parts, struct notify **out, struct err *err);
+/* Gives up what is under way: it is due at the next start, and the try does not count. */
 void notify_stop(struct notify *notify); /* accepts NULL */
 
 /* How one try went. */

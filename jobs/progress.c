@@ -108,6 +108,7 @@ struct trial_work {
     struct run *run;
     int64_t seq;
     char *document;
+    bool answered; /* a backup got through: an outage of the instance is over */
 };
 
 static int trial_work(struct db *db, void *arg, struct err *err)
@@ -115,13 +116,15 @@ static int trial_work(struct db *db, void *arg, struct err *err)
     struct trial_work *work = arg;
     if (store_trial_insert(db, work->run->row.id, work->seq, work->document, err) < 0)
         return -1;
+    if (work->answered && store_outage_end(db, work->run->row.instance, err) < 0)
+        return -1;
     return progress_row_work(db, work->run, err);
 }
 
 int progress_store_trial(struct run *run, struct trial *trial, struct err *err)
 {
     cJSON *tree = trial_to_json(trial);
-    struct trial_work work = {run, trial->seq, json_print(tree)};
+    struct trial_work work = {run, trial->seq, json_print(tree), trial->status == TRIAL_OK};
     cJSON_Delete(tree);
     bool done = trial->status == TRIAL_OK || trial->status == TRIAL_FAILED;
     run->row.trials_done += done;

@@ -1,47 +1,24 @@
 #include "jobs/render.h"
-#include "jobs/event.h"
 #include "jobs/member.h"
-#include "server/buf.h"
-#include "server/json.h"
+#include "jobs/render_parts.h"
 #include "server/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* Slack's limits: a section's text 3,000 characters, a header's 150. The parts of our section add
- * up to less: a summary, four facts with their names, a statement. */
-#define SLACK_HEADER_CHARS 150
-#define SUMMARY_CHARS 800
-#define FACT_CHARS 200
-#define STATEMENT_CHARS 1000
+#define JOINER "\xE2\x81\xA0" /* U+2060: no width, no break; what it parts is no name or link */
+#define ELLIPSIS "\xE2\x80\xA6"
+#define JSON_BYTES (64 << 10) /* what those between us and a receiver must let through */
 
-const char *const render_formats[] = {"json", "slack", NULL};
+const char *const render_formats[] = {"slack", "teams", "discord", "google_chat", "json", NULL};
 
-/* Bytes of a character at `at` that is not seen but changes what is seen, or 0: line separators and
- * bidi controls (U+2028 to U+202E, U+2066 to U+2069, U+200E, U+200F, U+061C), zero width (U+200B to
- * U+200D, U+FEFF) and C1 controls (U+0080 to U+009F). */
-static size_t hidden_length(const unsigned char *at)
+/* --- what each receiver would take for markup ----------------------------------------------- */
+
+/* Slack escapes these three and nothing else; Mattermost and Rocket.Chat are sent the same. */
+static const char *escape_slack(unsigned char byte)
 {
-    if (at[0] == 0xC2)
-        return at[1] >= 0x80 && at[1] <= 0x9F ? 2 : 0;
-    if (at[0] == 0xD8)
-        return at[1] == 0x9C ? 2 : 0;
-    if (at[0] == 0xEF)
-        return at[1] == 0xBB && at[2] == 0xBF ? 3 : 0;
-    if (at[0] != 0xE2)
-        return 0;
-    bool hidden = (at[1] == 0x80 && at[2] >= 0x8B && at[2] <= 0x8F) ||
-                  (at[1] == 0x80 && at[2] >= 0xA8 && at[2] <= 0xAE) ||
-                  (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9);
-    return hidden ? 3 : 0;
-}
-
-/* What Slack needs escaped so that no mention or link can be smuggled in; Mattermost, which is sent
- * the same, calls a team for a bare "@all": a mark of no width behind the @ stops that. NULL: as it
- * is. */
-static const char *slack_escape(unsigned char character, bool keeps_lines)
-{
-    switch (character) {
+    switch (byte) {
     case '&':
         return "&amp;";
     case '<':
@@ -50,176 +27,266 @@ static const char *slack_escape(unsigned char character, bool keeps_lines)
         return "&gt;";
     case '`':
         return "'";
-    case '@':
-        return keeps_lines ? NULL : "@\xE2\x81\xA0"; /* U+2060; inside a statement @ calls nobody */
-    case '\n':
-        return keeps_lines ? NULL : " ";
     default:
-        return character < 0x20 || character == 0x7F ? "" : NULL;
+        return NULL;
     }
 }
 
-/* How many UTF-16 units the character that begins with this byte has; 0 inside of one. Receivers
- * count in these or in characters, which are never more. */
-static size_t units_of(unsigned char byte)
+/* Discord takes Markdown in every text of an embed. */
+static const char *escape_discord(unsigned char byte)
+{
+    static const char special[] = "\\*_~|[]<>#";
+    static const char *const escaped[] = {"\\\\", "\\*", "\\_",        "\\~", "\\|",
+                                          "\\[",  "\\]", "\\<" JOINER, "\\>", "\\#"};
+    const char *at = byte ? strchr(special, byte) : NULL;
+    if (byte == '`')
+        return "'";
+    return at ? escaped[at - special] : NULL;
+}
+
+static const char *escape_fence(unsigned char byte)
+{
+    return byte == '`' ? "'" : NULL;
+}
+
+/* Text runs of a card take no Markdown; a tag is only one that is not parted. */
+static const char *escape_teams(unsigned char byte)
+{
+    return byte == '<' ? "<" JOINER : NULL;
+}
+
+/* Paragraphs of a card take a little HTML, and entities. */
+static const char *escape_google_chat(unsigned char byte)
+{
+    switch (byte) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    default:
+        return NULL;
+    }
+}
+
+/* --- the receivers -------------------------------------------------------------------------- */
+
+/* Slack: 50 blocks; a header of 150, a section of 3,000 characters. Teams: about 28 KB for the
+ * whole message, by the reports of others less: 20 KB. Discord: a title of 256, a description of
+ * 4,096, 25 fields of 1,024, 6,000 characters in all. Google Chat: 32,000 bytes for the message.
+ * Characters are counted as UTF-16 units, which are never fewer. */
+/* clang-format off */
+static const struct receiver receivers[] = {
+    {"slack",       render_slack,       escape_slack,       escape_slack,       render_width_utf16, true,  150,  440, 200, 600, 3000, 1 << 20},
+    {"teams",       render_teams,       escape_teams,       escape_teams,       render_width_bytes, false, 400, 2000, 600, 2000, 20000, 20000},
+    {"discord",     render_discord,     escape_discord,     escape_fence,       render_width_utf16, true,  256, 1000, 240, 1000, 6000, 1 << 20},
+    {"google_chat", render_google_chat, escape_google_chat, escape_google_chat, render_width_bytes, false, 400, 3000, 900, 3000, 32000, 32000},
+};
+/* clang-format on */
+
+/* --- text ----------------------------------------------------------------------------------- */
+
+size_t render_width_utf16(unsigned char byte)
 {
     if ((byte & 0xC0) == 0x80)
         return 0;
     return byte >= 0xF0 ? 2 : 1;
 }
 
-/* Appends text for Slack, cut at max_units written UTF-16 units with one visible ellipsis. Only a
- * statement keeps its lines: elsewhere a line break would let a name write lines of its own. */
-static void add_slack_text(struct buf *out, const char *text, size_t max_units, bool keeps_lines)
+size_t render_width_bytes(unsigned char byte)
 {
-    size_t units = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        size_t hidden = hidden_length(at);
-        if (hidden) {
-            at += hidden - 1;
-            continue;
-        }
-        const char *escape = slack_escape(*at, keeps_lines);
-        units += escape ? strlen(escape) : units_of(*at);
-        if (units > max_units) {
-            buf_add(out, "…");
-            return;
-        }
-        if (escape)
-            buf_add(out, escape);
-        else
-            buf_add_char(out, (char)*at);
-    }
+    return byte == '"' || byte == '\\' ? 2 : 1; /* as JSON writes it */
 }
 
-struct words {
-    const char *name, *words;
-};
-
-static const char *find_words(const struct words *table, size_t count, const char *name)
+/* Bytes of a character at `at` that is not seen but changes what is seen, or 0: line separators and
+ * bidi controls (U+2028 to U+202E, U+2066 to U+2069, U+200E, U+200F, U+061C), no width (U+00AD,
+ * U+200B to U+200D, U+2060 to U+2064, U+FEFF), C1 controls (U+0080 to U+009F) and tags (U+E0000 to
+ * U+E007F). */
+static size_t hidden_length(const unsigned char *at)
 {
-    for (size_t i = 0; name && i < count; i++)
-        if (strcmp(name, table[i].name) == 0)
-            return table[i].words;
-    return NULL;
+    if (at[0] == 0xC2)
+        return (at[1] >= 0x80 && at[1] <= 0x9F) || at[1] == 0xAD ? 2 : 0;
+    if (at[0] == 0xD8)
+        return at[1] == 0x9C ? 2 : 0;
+    if (at[0] == 0xEF)
+        return at[1] == 0xBB && at[2] == 0xBF ? 3 : 0;
+    if (at[0] == 0xF3)
+        return at[1] == 0xA0 && (at[2] == 0x80 || at[2] == 0x81) ? 4 : 0;
+    if (at[0] != 0xE2)
+        return 0;
+    bool hidden = (at[1] == 0x80 && at[2] >= 0x8B && at[2] <= 0x8F) ||
+                  (at[1] == 0x80 && at[2] >= 0xA8 && at[2] <= 0xAE) ||
+                  (at[1] == 0x81 && at[2] >= 0xA0 && at[2] <= 0xA9);
+    return hidden ? 3 : 0;
 }
 
-/* What a reader must see first: the event where it says more than the job's end, else the verdict
- * in words. */
-static const char *headline(const cJSON *payload)
+/* True where a mark of no width belongs in front of this byte: behind an @ (whoever "@all" would
+ * call), within "://", "www." and "](", which receivers turn into links on their own. */
+static bool is_parted(const char *text, const char *at)
 {
-    static const struct words events[] = {
-        {EVENT_JOB_REGRESSED, "Slower than its baseline"},
-        {EVENT_CLEANUP_FAILED, "Clean-up failed"},
-        {EVENT_INSTANCE_UNREACHABLE, "Instance not reached"},
-    };
-    static const struct words states[] = {
-        {"succeeded", "Benchmark done"},        {"inconclusive", "No answer"},
-        {"failed", "Benchmark failed"},         {"cancelled", "Benchmark cancelled"},
-        {"timed_out", "Benchmark out of time"},
-    };
-    const cJSON *data = json_member(payload, "data");
-    const char *state = member_text(json_member(data, "job"), "state");
-    const char *words = find_words(events, JSON_COUNT(events), member_text(payload, "type"));
-    if (!words && cJSON_IsTrue(json_member(json_member(data, "recommendation"), "keep_default")))
-        words = "Keep the default";
-    else if (!words && member_text(json_member(data, "recommendation"), "arm"))
-        words = "Sweet spot found";
-    if (!words)
-        words = find_words(states, JSON_COUNT(states), state);
-    return words ? words : "Benchmark";
+    size_t before = (size_t)(at - text);
+    if (before == 0)
+        return false;
+    if (at[-1] == '@')
+        return true;
+    if (*at == '/' && at[-1] == ':')
+        return at[1] == '/';
+    if (*at == '(' && at[-1] == ']')
+        return true;
+    return *at == '.' && before >= 3 && strncasecmp(at - 3, "www", 3) == 0;
 }
 
-static void add_fact(struct buf *out, const char *name, const char *value)
+static size_t width_of(const struct receiver *receiver, const char *text)
 {
-    if (!value)
+    size_t width = 0;
+    for (; *text; text++)
+        width += receiver->width((unsigned char)*text);
+    return width;
+}
+
+/* The bytes of the character that begins here. */
+static size_t length_of(const char *at)
+{
+    size_t length = 1;
+    while (((unsigned char)at[length] & 0xC0) == 0x80)
+        length++;
+    return length;
+}
+
+/* One character as it is written; "" for what is not. */
+static void write_character(struct buf *piece, const char *at, bool keeps_lines,
+                            const char *escaped)
+{
+    unsigned char byte = (unsigned char)*at;
+    buf_clear(piece);
+    if (hidden_length((const unsigned char *)at) > 0)
         return;
-    buf_format(out, "\n*%s:* ", name);
-    add_slack_text(out, value, FACT_CHARS, false);
+    if (byte == '\n' || byte == '\t' || byte == '\r')
+        buf_add_char(piece, byte == '\n' && keeps_lines ? '\n' : ' ');
+    else if (escaped)
+        buf_add(piece, escaped);
+    else if (byte >= 0x20 && byte != 0x7F)
+        buf_add_bytes(piece, at, length_of(at));
 }
 
-static cJSON *slack_block(const char *type, const char *text_type, const char *text)
+/* Room that must stay for the ellipsis is given up only by what ends the text. */
+static void add_text(struct buf *out, const struct receiver *receiver, const char *text,
+                     size_t most, bool quoted)
 {
-    cJSON *block = cJSON_CreateObject();
-    cJSON_AddStringToObject(block, "type", type);
-    cJSON *inner = cJSON_AddObjectToObject(block, "text");
-    cJSON_AddStringToObject(inner, "type", text_type);
-    cJSON_AddStringToObject(inner, "text", text);
-    return block;
-}
-
-static void slack_section(const cJSON *data, struct buf *out)
-{
-    const cJSON *job = json_member(data, "job");
-    const cJSON *recommendation = json_member(data, "recommendation");
-    const cJSON *parameters = json_member(json_member(job, "definition"), "parameters");
-    const char *summary = member_text(job, "summary");
-    const char *error = member_text(json_member(job, "error"), "message");
-    if (cJSON_IsTrue(json_member(data, "simulated")))
-        buf_add(out, "*SIMULATED SERVER.* ");
-    add_slack_text(out,
-                   summary ? summary
-                   : error ? error
-                           : "No further details.",
-                   SUMMARY_CHARS, false);
-    add_fact(out, "Instance", member_text(job, "instance"));
-    add_fact(out, "Database", member_text(parameters, "database"));
-    add_fact(out, "Kind", member_text(job, "kind"));
-    add_fact(out, "Job", member_text(job, "id"));
-    const char *tsql = member_text(recommendation, "tsql");
-    if (tsql) {
-        buf_add(out, "\n```");
-        add_slack_text(out, tsql, STATEMENT_CHARS, true);
-        buf_add(out, "```");
+    struct buf piece = {0};
+    size_t last_fit = out->length; /* where the ellipsis would still have room */
+    size_t used = 0;
+    size_t ellipsis = width_of(receiver, ELLIPSIS);
+    bool seen = false;
+    for (const char *at = text; *at; at += length_of(at)) {
+        const char *escaped =
+            (quoted ? receiver->escape_quoted : receiver->escape)((unsigned char)*at);
+        write_character(&piece, at, quoted && receiver->statement_lines, escaped);
+        bool blank = piece.length == 0 || strcmp(buf_text(&piece), " ") == 0;
+        if (blank && !seen && !quoted)
+            continue; /* nothing has come before it */
+        const char *parted = !quoted && is_parted(text, at) ? JOINER : "";
+        used += width_of(receiver, parted) + width_of(receiver, buf_text(&piece));
+        if (used > most) {
+            out->length = last_fit;
+            out->data[last_fit] = '\0';
+            buf_add(out, ELLIPSIS);
+            seen = true;
+            break;
+        }
+        buf_add(out, parted);
+        buf_add(out, buf_text(&piece));
+        if (used + ellipsis <= most)
+            last_fit = out->length;
+        seen |= !blank;
     }
+    if (!seen) /* some receivers refuse a message for one empty text in it */
+        buf_add(out, "?");
+    buf_fini(&piece);
 }
 
-static char *render_slack(const cJSON *payload)
+void render_text(struct buf *out, const struct receiver *receiver, const char *text, size_t most)
 {
-    const cJSON *data = json_member(payload, "data");
-    const cJSON *job = json_member(data, "job");
-    struct buf title = {0};
-    struct buf section = {0};
-    buf_format(&title, "%s: ", headline(payload));
-    add_slack_text(&title, member_text(job, "instance") ? member_text(job, "instance") : "?",
-                   SLACK_HEADER_CHARS - 40, false);
-    slack_section(data, &section);
-    struct buf fallback = {0};
-    buf_format(&fallback, "%s\n", buf_text(&title));
-    buf_add(&fallback, buf_text(&section));
-    cJSON *tree = cJSON_CreateObject();
-    cJSON_AddStringToObject(tree, "text", buf_text(&fallback)); /* what a notification shows */
-    cJSON *blocks = cJSON_AddArrayToObject(tree, "blocks");
-    cJSON_AddItemToArray(blocks, slack_block("header", "plain_text", buf_text(&title)));
-    cJSON_AddItemToArray(blocks, slack_block("section", "mrkdwn", buf_text(&section)));
-    char *body = json_print(tree);
-    cJSON_Delete(tree);
-    buf_fini(&title);
-    buf_fini(&section);
-    buf_fini(&fallback);
+    add_text(out, receiver, text, most, false);
+}
+
+void render_statement(struct buf *out, const struct receiver *receiver, const char *text)
+{
+    add_text(out, receiver, text, receiver->statement, true);
+}
+
+void render_title(struct buf *out, const struct receiver *receiver, const struct chat *chat)
+{
+    buf_format(out, "%s%s", chat->simulated ? "SIMULATED: " : "", chat->verdict);
+    if (!chat->instance)
+        return;
+    buf_add(out, ": ");
+    render_text(out, receiver, chat->instance, receiver->title - out->length);
+}
+
+/* --- our own event -------------------------------------------------------------------------- */
+
+/* Leaves a member out and says so. */
+static void leave_out(cJSON *payload, const char *parent, const char *name)
+{
+    cJSON *data = cJSON_GetObjectItemCaseSensitive(payload, "data");
+    cJSON *object = *parent ? cJSON_GetObjectItemCaseSensitive(data, parent) : data;
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(payload, "truncated");
+    if (!cJSON_GetObjectItemCaseSensitive(object, name))
+        return;
+    if (!list)
+        list = cJSON_AddArrayToObject(payload, "truncated");
+    char *pointer = mem_format("/data/%s%s%s", parent, *parent ? "/" : "", name);
+    cJSON_ReplaceItemInObjectCaseSensitive(object, name, cJSON_CreateNull());
+    cJSON_AddItemToArray(list, json_text(pointer));
+    free(pointer);
+}
+
+/* A Standard Webhooks body (type, timestamp, data) with its id; what makes it too long is left out,
+ * the least needed first. */
+static char *render_json(cJSON *payload, const char *delivery_id, const char *url)
+{
+    static const struct {
+        const char *parent, *name;
+    } spare[] = {
+        {"job", "definition"},  {"", "warnings"},   {"", "left_behind"}, {"job", "labels"},
+        {"", "effects"},        {"", "undecided"},  {"", "baseline"},    {"", "no_recommendation"},
+        {"", "recommendation"}, {"job", "summary"}, {"job", "error"},    {"job", "requested_by"},
+    };
+    cJSON_AddStringToObject(payload, "id", delivery_id);
+    cJSON *data = cJSON_GetObjectItemCaseSensitive(payload, "data");
+    if (cJSON_IsObject(data) && url)
+        cJSON_AddStringToObject(data, "url", url);
+    char *body = json_print(payload);
+    for (size_t i = 0; i < JSON_COUNT(spare) && strlen(body) > JSON_BYTES; i++) {
+        leave_out(payload, spare[i].parent, spare[i].name);
+        free(body);
+        body = json_print(payload);
+    }
     return body;
 }
 
-/* Our own event: a Standard Webhooks body (type, timestamp, data) with its id. */
-static char *render_json(cJSON *payload, const char *delivery_id)
-{
-    cJSON_AddStringToObject(payload, "id", delivery_id);
-    return json_print(payload);
-}
+/* --- the table's loop ----------------------------------------------------------------------- */
 
-int render_event(const char *format, const char *payload, const char *delivery_id, char **out_body,
-                 struct err *err)
+int render_event(const char *format, const char *payload, const char *delivery_id,
+                 const char *public_url, char **out_body, struct err *err)
 {
     cJSON *tree = NULL;
+    struct chat chat;
+    char *body = NULL;
     if (member_parse_own(payload, &tree, err) < 0)
         return err_set(err, ERR_STORE, 0, "a stored event cannot be read");
-    int rc = 0;
+    chat_read(tree, public_url, &chat);
     if (strcmp(format, "json") == 0)
-        *out_body = render_json(tree, delivery_id);
-    else if (strcmp(format, "slack") == 0)
-        *out_body = render_slack(tree);
-    else
-        rc = err_set(err, ERR_INPUT, 0, "format %s is unknown", format);
+        body = render_json(tree, delivery_id, chat.url);
+    for (size_t i = 0; i < JSON_COUNT(receivers) && !body; i++)
+        if (strcmp(receivers[i].format, format) == 0)
+            body = receivers[i].shape(&receivers[i], &chat);
+    chat_fini(&chat);
     cJSON_Delete(tree);
-    return rc;
+    if (!body)
+        return err_set(err, ERR_INPUT, 0, "format %s is unknown", format);
+    *out_body = body;
+    return 0;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define DEFAULT_FILE "/etc/sweetspot/sweetspot.conf"
+#define LINK_BYTES 200 /* it is repeated in every message */
 #define ENVIRONMENT_PREFIX "SWEETSPOT_"
 
 extern char **environ;
@@ -26,6 +27,7 @@ enum setting_type {
     SETTING_STORE,    /* sqlite:PATH */
     SETTING_LEVEL,    /* of the log */
     SETTING_INT,      /* min..max */
+    SETTING_LINK,     /* http(s)://HOST[:PORT][/PATH], or "" */
 };
 
 struct setting {
@@ -49,6 +51,7 @@ static const struct setting settings[] = {
     {ROW(workers, SETTING_INT), "8", NULL, 1, 256, "jobs at the same time (1 to 256)"},
     {ROW(node_name, SETTING_TEXT), NULL, "the host name", 0, 0, "what this daemon is called where several share a store"},
     {ROW(node_labels, SETTING_TEXT), "", NULL, 0, 0, "not yet: key:value, comma-separated, shown with this node"},
+    {ROW(public_url, SETTING_LINK), "", NULL, 0, 0, "where people reach this service, for links in messages: https://HOST[:PORT][/PATH]"},
     {ROW(webhooks_allow, SETTING_TEXT), "", NULL, 0, 0, "private hosts or networks (CIDR) webhooks may reach, comma-separated"},
     {ROW(secrets_env, SETTING_TEXT), "", NULL, 0, 0, "environment names beside SWEETSPOT_SECRET_… that may be referred to, comma-separated"},
     {ROW(secrets_dir, SETTING_OPTIONAL), NULL, NULL, 0, 0, "folder of the secrets referred to as {\"file\": NAME}"},
@@ -110,6 +113,19 @@ static bool is_address(const char *text)
     return bracketed || memchr(text, ':', (size_t)(colon - text)) == NULL;
 }
 
+/* What may stand in a link of a message as it is: no user, no query, nothing to escape. */
+static bool is_link(const char *text)
+{
+    size_t scheme = strncmp(text, "https://", 8) == 0  ? 8
+                    : strncmp(text, "http://", 7) == 0 ? 7
+                                                       : 0;
+    size_t host = strcspn(text + scheme, "/");
+    for (const char *at = text; *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("-._~/:[]%", *at))
+            return false;
+    return scheme > 0 && host > 0 && strlen(text) <= LINK_BYTES;
+}
+
 /* What a good value is, for the message; NULL when this one is good. */
 static const char *what_is_wanted(const struct setting *setting, const char *value, long *number)
 {
@@ -123,6 +139,8 @@ static const char *what_is_wanted(const struct setting *setting, const char *val
         return strncmp(value, "sqlite:", 7) == 0 && value[7] ? NULL : "sqlite:PATH";
     case SETTING_LEVEL:
         return log_level_by_name(value) >= 0 ? NULL : "error, warn, info or debug";
+    case SETTING_LINK:
+        return !*value || is_link(value) ? NULL : "http(s)://HOST[:PORT][/PATH]";
     case SETTING_INT:
         return parse_number(value, setting->min, setting->max, number) ? NULL : "a whole number";
     }

@@ -17,6 +17,7 @@ struct config {
     int64_t workers;             /* 1..256 jobs at the same time */
     char *node_name;             /* default: the host name */
     char *node_labels;           /* key:value, comma-separated; "" */
+    char *public_url;            /* http(s)://HOST[:PORT][/PATH], for links; "": none */
     char *webhooks_allow;        /* hosts or CIDR, comma-separated; "" */
     char *secrets_env;           /* further environment names, comma-separated; "" */
     char *secrets_dir;           /* or NULL: {"file": …} is refused */

@@ -5,6 +5,7 @@
 #include "server/mem.h"
 
 #include <curl/curl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #define CONNECT_MS 5000 /* api.md: connect 5 s, 15 s in all */
 #define TOTAL_MS 15000
 
-struct egress { /* read-only after egress_open */
+struct egress { /* read-only after egress_open, but `aborted` */
     struct address_network *networks;
     size_t network_count;
     size_t network_capacity;
@@ -24,11 +25,12 @@ struct egress { /* read-only after egress_open */
     size_t host_capacity;
     long connect_ms;
     long total_ms;
+    atomic_bool aborted;
 };
 
 /* One transfer; the callbacks get it. */
 struct transfer {
-    const struct egress *egress;
+    struct egress *egress;
     bool host_allowed;   /* the URL's host stands in the allow-list */
     int allowed_count;   /* addresses that were tried */
     const char *refused; /* why the last address was not */
@@ -127,6 +129,11 @@ void egress_set_deadlines(struct egress *egress, long connect_ms, long total_ms)
 {
     egress->connect_ms = connect_ms;
     egress->total_ms = total_ms;
+}
+
+void egress_abort(struct egress *egress)
+{
+    atomic_store(&egress->aborted, true);
 }
 
 static bool host_is_allowed(const struct egress *egress, const char *host)
@@ -301,6 +308,15 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx)
     return length;
 }
 
+/* Asked about once a second while nothing comes. */
+static int go_on(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                 curl_off_t up)
+{
+    struct transfer *transfer = ctx;
+    (void)down_total, (void)down, (void)up_total, (void)up;
+    return atomic_load(&transfer->egress->aborted) ? 1 : 0;
+}
+
 /* --- the call -----------------------------------------------------------------------------------
  */
 
@@ -359,6 +375,9 @@ static void set_options(CURL *easy, CURLU *url, const struct egress_request *req
     (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
     (void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
     (void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+    (void)curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, go_on);
+    (void)curl_easy_setopt(easy, CURLOPT_XFERINFODATA, transfer);
+    (void)curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 }
 
 static int64_t retry_after_of(CURL *easy, const struct transfer *transfer)
@@ -382,6 +401,8 @@ static int conclude(CURL *easy, CURLcode code, struct transfer *transfer, struct
         out->retry_after_s = retry_after_of(easy, transfer);
         return 0;
     }
+    if (code == CURLE_ABORTED_BY_CALLBACK && atomic_load(&transfer->egress->aborted))
+        return err_set(err, ERR_CANCELLED, 0, "the call was given up");
     if (transfer->refused && transfer->allowed_count == 0)
         return err_set(err, ERR_REFUSED, 0,
                        "the host has a %s address; only the setting webhooks_allow can permit that",

@@ -43,6 +43,9 @@ MUST_CHECK int egress_post(struct egress *egress, const struct egress_request *r
                            struct egress_answer *out, struct err *err);
 void egress_answer_fini(struct egress_answer *answer);
 
+/* Ends the calls that run, and all later ones, with ERR_CANCELLED within about a second. */
+void egress_abort(struct egress *egress);
+
 /* For tests, which cannot wait: other deadlines for the calls that follow. */
 void egress_set_deadlines(struct egress *egress, long connect_ms, long total_ms);
 

@@ -79,16 +79,6 @@ int store_delivery_due(struct db *db, int64_t now_ms, int64_t limit, struct deli
     return collect(use, out_rows, out_count, err);
 }
 
-int store_delivery_next(struct db *db, int64_t *out_ms, struct err *err)
-{
-    struct db_use *use = db_use(db, SQL_DELIVERY_NEXT);
-    int step = db_step(use, err);
-    if (step == 1)
-        *out_ms = db_int(use, 0); /* NULL reads as 0 */
-    db_done(use);
-    return step < 0 ? -1 : 0;
-}
-
 int store_delivery_list(struct db *db, const char *webhook, const struct store_list *page,
                         struct delivery_row **out_rows, size_t *out_count, struct err *err)
 {
@@ -97,4 +87,36 @@ int store_delivery_list(struct db *db, const char *webhook, const struct store_l
     db_bind_text(use, 2, page->after);
     db_bind_int(use, 3, page->limit);
     return collect(use, out_rows, out_count, err);
+}
+
+int store_delivery_again(struct db *db, const char *id, int64_t now_ms, struct err *err)
+{
+    int64_t changed = 0;
+    struct db_use *use = db_use(db, SQL_DELIVERY_AGAIN);
+    db_bind_text(use, 1, id);
+    db_bind_int(use, 2, now_ms);
+    if (db_run(use, &changed, err) < 0)
+        return -1;
+    return changed == 0 ? say_missing(id, err) : 0;
+}
+
+int store_outage_tell(struct db *db, const char *instance, const char *webhook, int64_t now_ms,
+                      bool *out_first, struct err *err)
+{
+    int64_t changed = 0;
+    struct db_use *use = db_use(db, SQL_OUTAGE_TELL);
+    db_bind_text(use, 1, instance);
+    db_bind_text(use, 2, webhook);
+    db_bind_int(use, 3, now_ms);
+    if (db_run(use, &changed, err) < 0)
+        return -1;
+    *out_first = changed > 0;
+    return 0;
+}
+
+int store_outage_end(struct db *db, const char *instance, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_OUTAGE_END);
+    db_bind_text(use, 1, instance);
+    return db_run(use, NULL, err);
 }

@@ -205,18 +205,26 @@ void delivery_row_fini(struct delivery_row *row);
 /* ERR_CONFLICT when the webhook is not there (any more). */
 MUST_CHECK int store_delivery_insert(struct db *db, const struct delivery_row *row,
                                      struct err *err);
+/* How a try went; row->attempts counts it. ERR_NOT_FOUND when it is gone, or was made due anew
+ * meanwhile (store_delivery_again). */
 MUST_CHECK int store_delivery_update(struct db *db, const struct delivery_row *row,
                                      struct err *err);
+/* Pending and due at now_ms, as if it had never been tried. ERR_NOT_FOUND. */
+MUST_CHECK int store_delivery_again(struct db *db, const char *id, int64_t now_ms, struct err *err);
 MUST_CHECK int store_delivery_get(struct db *db, const char *id, struct delivery_row *out,
                                   struct err *err); /* ERR_NOT_FOUND */
-/* Pending ones whose next_at has come, oldest first, at most `limit`, one per webhook; none of
- * disabled webhooks. */
+/* Pending ones whose next_at is at or before now_ms (INT64_MAX: also those to come), earliest
+ * first, at most `limit`, one per webhook; none of disabled webhooks. */
 MUST_CHECK int store_delivery_due(struct db *db, int64_t now_ms, int64_t limit,
                                   struct delivery_row **out_rows, size_t *out_count,
                                   struct err *err);
-/* The earliest next_at of a pending one whose webhook is not disabled; 0 for none. */
-MUST_CHECK int store_delivery_next(struct db *db, int64_t *out_ms, struct err *err);
 /* Newest first. */
 MUST_CHECK int store_delivery_list(struct db *db, const char *webhook,
                                    const struct store_list *page, struct delivery_row **out_rows,
                                    size_t *out_count, struct err *err);
+/* Whether this webhook hears of this outage of the instance for the first time; then it is noted.
+ * ERR_CONFLICT when one of the two is gone. */
+MUST_CHECK int store_outage_tell(struct db *db, const char *instance, const char *webhook,
+                                 int64_t now_ms, bool *out_first, struct err *err);
+/* The instance answered: the next outage is a new one. */
+MUST_CHECK int store_outage_end(struct db *db, const char *instance, struct err *err);

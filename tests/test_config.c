@@ -59,6 +59,7 @@ static void defaults_are_safe_and_complete(void **state)
     assert_string_equal(config.node_name, host);
     assert_string_equal(config.node_labels, "");
     assert_string_equal(config.webhooks_allow, "");
+    assert_string_equal(config.public_url, "");
     assert_string_equal(config.secrets_env, "");
     assert_string_equal(config.odbc_driver, "");
     assert_string_equal(config.log_level, "info");
@@ -126,6 +127,11 @@ static void mistakes_in_the_file_name_their_line(void **state)
         {"workers = 99999999999999999999\n", "from 1 to 256"},
         {"workers =\n", "from 1 to 256"},
         {"unreachable_minutes = 10081\n", "from 1 to 10080"},
+        {"public_url = sweetspot.example.net\n", "public_url must be http(s)://HOST[:PORT][/PATH]"},
+        {"public_url = https://\n", "http(s)://HOST"},
+        {"public_url = https://user@host\n", "http(s)://HOST"},
+        {"public_url = https://host/?x=1\n", "http(s)://HOST"},
+        {"public_url = https://host/<x|y>\n", "http(s)://HOST"},
         {"workers = 1\nlisten = :1\n", "line 2 of"},
         {"workers = 1\nworkers = 1\n", "workers is already set on line 1"},
         {"listen = 8484\n", "listen must be HOST:PORT"},
@@ -293,7 +299,7 @@ static void help_names_each_setting_and_its_default(void **state)
             fail_msg("--help lacks %s", flag);
         free(flag);
     }
-    assert_int_equal(count, 16);
+    assert_int_equal(count, 17);
     free(help);
 }
 

@@ -249,9 +249,6 @@ static void due_deliveries_are_one_a_webhook_oldest_first(void **state)
     struct err err = {0};
     struct delivery_row *rows = NULL;
     size_t count = 0;
-    int64_t next = -1;
-    kit_ok(store_delivery_next(db, &next, &err), &err);
-    assert_int_equal(next, 0);
     put_webhook(db, "a");
     put_webhook(db, "b");
     put_webhook(db, "off");
@@ -261,8 +258,9 @@ static void due_deliveries_are_one_a_webhook_oldest_first(void **state)
     put_delivery(db, "d3", "b", 10);
     put_delivery(db, "d4", "b", 99);
     put_delivery(db, "d5", "off", 1);
-    kit_ok(store_delivery_next(db, &next, &err), &err);
-    assert_int_equal(next, 10);
+    kit_ok(store_delivery_due(db, 9, 10, &rows, &count, &err), &err);
+    assert_int_equal(count, 0);
+    free_deliveries(rows, count);
     kit_ok(store_delivery_due(db, 30, 10, &rows, &count, &err), &err);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].id, "d3");
@@ -285,6 +283,79 @@ static void due_deliveries_are_one_a_webhook_oldest_first(void **state)
     assert_int_equal(count, 1);
     assert_string_equal(rows[0].id, "d3");
     free_deliveries(rows, count);
+}
+
+static void what_is_due_later_comes_last_and_is_seen_too(void **state)
+{
+    struct db *db = kit_db(state);
+    struct err err = {0};
+    struct delivery_row *rows = NULL;
+    size_t count = 0;
+    put_webhook(db, "a");
+    put_webhook(db, "b");
+    put_delivery(db, "d1", "a", 70);
+    put_delivery(db, "d2", "a", 60);
+    put_delivery(db, "d3", "b", 50);
+    kit_ok(store_delivery_due(db, INT64_MAX, 10, &rows, &count, &err), &err);
+    assert_int_equal(count, 2);
+    assert_string_equal(rows[0].id, "d3");
+    assert_string_equal(rows[1].id, "d2");
+    free_deliveries(rows, count);
+}
+
+/* A try that was under way when somebody asked for the delivery anew decides nothing. */
+static void a_delivery_asked_for_anew_is_due_with_all_its_tries(void **state)
+{
+    struct db *db = kit_db(state);
+    struct err err = {0};
+    struct delivery_row row = {0};
+    struct delivery_row again = {0};
+    put_webhook(db, "a");
+    put_delivery(db, "d1", "a", 10);
+    kit_ok(store_delivery_get(db, "d1", &row, &err), &err);
+    for (row.attempts = 1; row.attempts < 3; row.attempts++)
+        kit_ok(store_delivery_update(db, &row, &err), &err);
+    kit_ok(store_delivery_again(db, "d1", 77, &err), &err);
+    mem_replace(&row.state, "dead");
+    assert_int_equal(store_delivery_update(db, &row, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    kit_ok(store_delivery_get(db, "d1", &again, &err), &err);
+    assert_string_equal(again.state, "pending");
+    assert_int_equal(again.attempts, 0);
+    assert_int_equal(again.next_at, 77);
+    assert_int_equal(store_delivery_again(db, "no", 77, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    delivery_row_fini(&row);
+    delivery_row_fini(&again);
+}
+
+static void an_outage_is_told_once_to_each_webhook(void **state)
+{
+    struct db *db = kit_db(state);
+    struct err err = {0};
+    put_webhook(db, "a");
+    put_webhook(db, "b");
+    kit_put_instance(db, "one");
+    kit_put_instance(db, "two");
+    static const struct {
+        const char *instance, *webhook; /* NULL: the outage ends */
+        bool first;
+    } steps[] = {
+        {"one", "a", true},   {"one", "a", false}, {"one", "b", true},  {"two", "a", true},
+        {"one", NULL, false}, {"one", "a", true},  {"two", "a", false},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        bool first = !steps[i].first;
+        if (!steps[i].webhook) {
+            kit_ok(store_outage_end(db, steps[i].instance, &err), &err);
+            continue;
+        }
+        kit_ok(store_outage_tell(db, steps[i].instance, steps[i].webhook, 1, &first, &err), &err);
+        assert_int_equal(first, steps[i].first);
+    }
+    bool first = false;
+    assert_int_equal(store_outage_tell(db, "one", "none", 1, &first, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
 }
 
 static void a_delivery_to_a_webhook_that_is_not_there_is_a_conflict(void **state)
@@ -313,6 +384,9 @@ int main(void)
         KIT_TEST(intents_are_found_by_job_and_by_instance),
         KIT_TEST(a_webhook_is_put_disabled_and_deleted_with_its_deliveries),
         KIT_TEST(due_deliveries_are_one_a_webhook_oldest_first),
+        KIT_TEST(what_is_due_later_comes_last_and_is_seen_too),
+        KIT_TEST(a_delivery_asked_for_anew_is_due_with_all_its_tries),
+        KIT_TEST(an_outage_is_told_once_to_each_webhook),
         KIT_TEST(a_delivery_to_a_webhook_that_is_not_there_is_a_conflict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

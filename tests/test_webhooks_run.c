@@ -120,7 +120,13 @@ static void a_chat_is_told_in_its_own_words(void **state)
         house, SWEEP(",'buffercount':[100]", ",'design':{'repetitions':6},'notify':['dba']"), NULL);
     const struct delivery *delivery = receiver_wait(receiver, 0);
     cJSON *message = cJSON_Parse(delivery->body);
-    assert_non_null(strstr(text_at(message, "text"), "BUFFERCOUNT=100"));
+    const char *text = text_at(message, "text");
+    assert_int_equal(strncmp(text, "SIMULATED: Sweet spot found: sql01\n", 35), 0);
+    assert_non_null(strstr(text, "\n*Database:* Sales\n*Effect:* BUFFERCOUNT=100: "));
+    assert_non_null(strstr(text, "x the speed (95 %: "));
+    assert_non_null(strstr(text, ", faster\n"));
+    assert_non_null(strstr(text, "\n*Took:* "));
+    assert_non_null(strstr(text, "```BACKUP DATABASE"));
     cJSON_Delete(message);
     cJSON_Delete(job);
     harness_stop(house);

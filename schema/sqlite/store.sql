@@ -423,9 +423,21 @@ INSERT INTO delivery (id, webhook, event, job, payload, state, attempts, last_st
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 -- name: delivery_update
--- How a try went.
+-- How a try went; not when somebody asked for it again meanwhile, since then it is due anew.
 UPDATE delivery SET state = ?6, attempts = ?7, last_status = ?8, last_error = ?9, next_at = ?10
-WHERE id = ?1;
+WHERE id = ?1 AND attempts = ?7 - 1;
+
+-- name: delivery_again
+-- Due now, with all its tries before it.
+UPDATE delivery SET state = 'pending', attempts = 0, next_at = ?2 WHERE id = ?1;
+
+-- name: outage_tell
+-- No row changes when this webhook has been told of this outage.
+INSERT INTO outage (instance, webhook, told_at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
+
+-- name: outage_end
+-- The instance answered.
+DELETE FROM outage WHERE instance = ?1;
 
 -- name: delivery_get
 -- To send it again.
@@ -439,12 +451,6 @@ WHERE webhook.disabled = 0 AND delivery.id = (
     WHERE head.webhook = webhook.name AND head.state = 'pending' AND head.next_at <= ?1
     ORDER BY head.next_at, head.id LIMIT 1)
 ORDER BY delivery.next_at, delivery.id LIMIT ?2;
-
--- name: delivery_next
--- The same look-up, for the clock.
-SELECT min((SELECT min(next_at) FROM delivery
-    WHERE delivery.webhook = webhook.name AND delivery.state = 'pending'))
-FROM webhook WHERE webhook.disabled = 0;
 
 -- name: delivery_list
 -- Newest first.
