@@ -1,4 +1,5 @@
 #include "api/gate.h"
+#include "api/access.h"
 #include "api/http_inner.h"
 #include "server/limits.h"
 
@@ -233,18 +234,16 @@ static void take_request_id(struct req *req)
 
 static void check_names(struct req *req)
 {
-    const char *host = req_header(req, "Host");
+    /* RFC 9112 3.2.2: what a whole URL names counts, and Host does not */
+    const char *host = req->target.authority ? req->target.authority : req_header(req, "Host");
     const char *origin = req_header(req, "Origin");
     req->refused = true;
     if (req->target_fault)
         problem_answer(req, PROBLEM_MALFORMED, "the target %s", req->target_fault);
-    else if (req->http->loopback_only && !gate_is_loopback_host(host))
-        problem_answer(req, PROBLEM_FOREIGN_HOST,
-                       "without tokens only a Host that names the loopback is answered");
     else if (origin && !gate_is_own_origin(origin, host))
         problem_answer(req, PROBLEM_FOREIGN_ORIGIN, "a page of another origin may not call this");
     else
-        req->refused = false;
+        req->refused = !access_admit(req, host);
 }
 
 /* A body that was declared too long. False when the connection must close at once. */

@@ -293,7 +293,7 @@ static void help_names_each_setting_and_its_default(void **state)
             fail_msg("--help lacks %s", flag);
         free(flag);
     }
-    assert_int_equal(count, 16);
+    assert_int_equal(count, 18);
     free(help);
 }
 
