@@ -199,7 +199,7 @@ static enum MHD_Result on_head(struct req *req, const char *method, const char *
 static enum MHD_Result on_body(struct req *req, const char *bytes, size_t length)
 {
     req->body_bytes += length;
-    if (req->body_bytes <= LIMIT_BODY_BYTES)
+    if (!req->refused && req->body_bytes <= LIMIT_BODY_BYTES) /* a stranger's is only read away */
         buf_add_bytes(&req->body, bytes, length);
     /* chunks without end: libmicrohttpd takes no answer between them, only closes */
     return req->body_bytes <= GATE_DRAIN_BYTES ? MHD_YES : MHD_NO;
