@@ -253,6 +253,54 @@ static void heads_have_a_limit(void **state)
         check_head(kit->port, &heads[i]);
 }
 
+/* Nothing that is served comes from a folder, so no spelling of a path leads to a file. */
+static void no_spelling_of_a_path_reads_a_file(void **state)
+{
+    static const char *const places[] = {
+        "/", "/v1/", "/v1/instances/", "/v1/jobs/", "/openapi.yaml/", "/static/", "//", "file://"};
+    static const char *const climbs[] = {
+        "../../../../etc/passwd",
+        "..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "%2e%2e%2f%2e%2e%2fetc/passwd",
+        "..%252f..%252f..%252fetc%252fpasswd",
+        "%252e%252e/%252e%252e/etc/passwd",
+        "....//....//....//etc/passwd",
+        "..;/..;/..;/etc/passwd",
+        "..%5c..%5c..%5cetc%5cpasswd",
+        "..\\..\\..\\etc\\passwd",
+        "..%c0%af..%c0%afetc/passwd",
+        "..%e0%80%af..%e0%80%afetc/passwd",
+        "%uff0e%uff0e/etc/passwd",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "etc/passwd%00",
+        "etc/passwd%00.yaml",
+        "@/etc/passwd",
+        "%40/etc/passwd",
+        "file:///etc/passwd",
+        "sweetspot.db",
+        "key",
+        ".git/config",
+        "proc/self/environ",
+        "~/.ssh/id_rsa",
+    };
+    const struct http_kit *kit = *state;
+    struct client client = client_open(kit->port);
+    for (size_t place = 0; place < sizeof places / sizeof places[0]; place++) {
+        for (size_t climb = 0; climb < sizeof climbs / sizeof climbs[0]; climb++) {
+            char target[200];
+            (void)snprintf(target, sizeof target, "%s%s", places[place], climbs[climb]);
+            struct reply reply = client_call(&client, "GET", target, NULL, NULL);
+            if (reply.status != 400 && reply.status != 404)
+                fail_msg("%s: %d", target, reply.status);
+            assert_null(strstr(reply.body, "root:"));
+            reply_fini(&reply);
+        }
+    }
+    client_close(&client);
+}
+
 static void only_names_of_the_loopback_are_ours(void **state)
 {
     static const struct {
@@ -327,6 +375,7 @@ int main(void)
         HTTP_TEST(the_second_request_works_by_itself),
         HTTP_TEST(no_second_request_is_executed),
         HTTP_TEST(heads_have_a_limit),
+        HTTP_TEST(no_spelling_of_a_path_reads_a_file),
         cmocka_unit_test(only_names_of_the_loopback_are_ours),
         cmocka_unit_test(only_our_own_pages_may_call),
         cmocka_unit_test(request_ids_are_plain),

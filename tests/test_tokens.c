@@ -38,45 +38,53 @@ static void read_file(const char *path, char *out, size_t size)
     (void)unlink(path);
 }
 
-/* sweetspotd token, then the words of `line`, then --state-dir=DIR. */
-static struct outcome run(const char *dir, const char *line)
+/* Runs a program, whose name is argv[0], with its outputs in files of dir. */
+static struct outcome spawn(const char *dir, char *const argv[])
 {
     struct outcome outcome = {0};
-    char *argv[16] = {NULL};
-    char *words = mem_copy(line);
-    char *rest = words;
-    char *state_dir = mem_format("--state-dir=%s", dir);
     char *out = mem_format("%s/out", dir);
     char *talk = mem_format("%s/talk", dir);
-    char name[] = "sweetspotd";
-    char token[] = "token";
-    char config[] = "--config=/dev/null";
-    int count = 0;
     pid_t pid;
     int state;
     posix_spawn_file_actions_t files;
-    argv[count++] = name;
-    argv[count++] = token;
-    for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " "))
-        argv[count++] = word;
-    argv[count++] = config;
-    argv[count++] = state_dir;
     assert_int_equal(posix_spawn_file_actions_init(&files), 0);
     assert_int_equal(
         posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out, O_WRONLY | O_CREAT, 0600), 0);
     assert_int_equal(
         posix_spawn_file_actions_addopen(&files, STDERR_FILENO, talk, O_WRONLY | O_CREAT, 0600), 0);
-    assert_int_equal(posix_spawn(&pid, program, &files, NULL, argv, environ), 0);
+    assert_int_equal(posix_spawn(&pid, argv[0], &files, NULL, argv, environ), 0);
     assert_int_equal(waitpid(pid, &state, 0), pid);
     assert_true(WIFEXITED(state));
     outcome.status = WEXITSTATUS(state);
     read_file(out, outcome.out, sizeof outcome.out);
     read_file(talk, outcome.talk, sizeof outcome.talk);
     (void)posix_spawn_file_actions_destroy(&files);
-    free(words);
-    free(state_dir);
     free(out);
     free(talk);
+    return outcome;
+}
+
+/* sweetspotd token, then the words of `line`, then --state-dir=DIR. */
+static struct outcome run(const char *dir, const char *line)
+{
+    char *argv[16] = {NULL};
+    char *words = mem_copy(line);
+    char *rest = words;
+    char *state_dir = mem_format("--state-dir=%s", dir);
+    char *name = mem_copy(program);
+    char token[] = "token";
+    char config[] = "--config=/dev/null";
+    int count = 0;
+    argv[count++] = name;
+    argv[count++] = token;
+    for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " "))
+        argv[count++] = word;
+    argv[count++] = config;
+    argv[count++] = state_dir;
+    struct outcome outcome = spawn(dir, argv);
+    free(words);
+    free(state_dir);
+    free(name);
     return outcome;
 }
 
@@ -221,6 +229,38 @@ static void the_last_use_is_listed(void **state)
     harness_stop(harness);
 }
 
+/* As README says: the output of create is the token file. */
+static void the_client_shows_the_token_of_its_file(void **state)
+{
+    struct harness *harness = harness_start(NULL);
+    (void)state;
+    char *token = create(harness->dir, "ops", "read");
+    char *client = mem_format("%.*s/sweetspot", (int)(strrchr(program, '/') - program), program);
+    char *url = mem_format("--url=http://127.0.0.1:%d", harness_port(harness));
+    char *path = mem_format("%s/token", harness->dir);
+    char *file = mem_format("--token-file=%s", path);
+    char list[] = "instances";
+    char *with[] = {client, list, url, file, NULL};
+    char *without[] = {client, list, url, NULL};
+    FILE *out = fopen(path, "we");
+    assert_non_null(out);
+    assert_true(fprintf(out, "%s\n", token) > 0);
+    assert_int_equal(fclose(out), 0);
+    struct outcome refused = spawn(harness->dir, without);
+    assert_int_equal(refused.status, 4); /* a missing right */
+    assert_non_null(strstr(refused.talk, "Bearer"));
+    struct outcome shown = spawn(harness->dir, with);
+    if (shown.status != 0)
+        fail_msg("%s", shown.talk);
+    assert_int_equal(unlink(path), 0);
+    free(token);
+    free(client);
+    free(url);
+    free(path);
+    free(file);
+    harness_stop(harness);
+}
+
 static void a_wrong_command_line_is_told(void **state)
 {
     static const struct {
@@ -293,6 +333,7 @@ int main(void)
         cmocka_unit_test(before_the_first_start_a_token_can_be_made),
         cmocka_unit_test(beside_a_running_daemon_it_works_at_once),
         cmocka_unit_test(the_last_use_is_listed),
+        cmocka_unit_test(the_client_shows_the_token_of_its_file),
         cmocka_unit_test(a_wrong_command_line_is_told),
         cmocka_unit_test(own_sql_and_no_windows_need_admin),
     };
