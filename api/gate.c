@@ -1,4 +1,5 @@
 #include "api/gate.h"
+#include "api/access.h"
 #include "api/http_inner.h"
 #include "server/limits.h"
 
@@ -36,6 +37,7 @@ static const char *const once_names[HEAD_OTHER] = {
 };
 
 struct head {
+    int lines; /* headers there are */
     int seen[HEAD_OTHER + 1];
     const char *fault;     /* the first one, as a sentence; NULL: none */
     const char *value_end; /* of the header before */
@@ -88,12 +90,16 @@ static bool line_is_as_sent(struct head *head, const char *name, size_t name_len
     return true;
 }
 
+static size_t head_bytes(const struct req *req)
+{
+    return MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+        ->header_size;
+}
+
 /* The head ends with the last value, its CRLF and the empty line. */
 static bool end_is_as_sent(struct req *req, const struct head *head)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    return head->value_end && head->value_end + 4 == req->method + info->header_size;
+    return head->value_end && head->value_end + 4 == req->method + head_bytes(req);
 }
 
 static enum head_name name_of(const char *name)
@@ -134,7 +140,7 @@ static enum MHD_Result on_header(void *ctx, enum MHD_ValueKind kind, const char 
 /* What makes it unsafe to read on, or NULL. */
 static const char *framing_fault(struct req *req, struct head *head)
 {
-    (void)MHD_get_connection_values_n(req->connection, MHD_HEADER_KIND, on_header, head);
+    head->lines = MHD_get_connection_values_n(req->connection, MHD_HEADER_KIND, on_header, head);
     if (head->fault)
         return head->fault;
     if (!is_token(req->method, strlen(req->method)))
@@ -231,20 +237,35 @@ static void take_request_id(struct req *req)
         (void)snprintf(req->id, sizeof req->id, "%s", id);
 }
 
+/* What is far too large for libmicrohttpd's memory it answers itself, as HTML; what is only too
+ * large is told like everything else. */
+static bool check_size(struct req *req, const struct head *head)
+{
+    req->refused = true;
+    if (strlen(req->target.raw) > LIMIT_TARGET_BYTES)
+        problem_answer(req, PROBLEM_TARGET_TOO_LONG, "a target may have at most %d bytes",
+                       LIMIT_TARGET_BYTES);
+    else if (head_bytes(req) > LIMIT_HEAD_BYTES || head->lines > LIMIT_HEAD_LINES)
+        problem_answer(req, PROBLEM_HEAD_TOO_LARGE,
+                       "the headers may have at most %d bytes in %d lines", LIMIT_HEAD_BYTES,
+                       LIMIT_HEAD_LINES);
+    else
+        req->refused = false;
+    return !req->refused;
+}
+
 static void check_names(struct req *req)
 {
-    const char *host = req_header(req, "Host");
+    /* RFC 9112 3.2.2: what a whole URL names counts, and Host does not */
+    const char *host = req->target.authority ? req->target.authority : req_header(req, "Host");
     const char *origin = req_header(req, "Origin");
     req->refused = true;
     if (req->target_fault)
         problem_answer(req, PROBLEM_MALFORMED, "the target %s", req->target_fault);
-    else if (req->http->loopback_only && !gate_is_loopback_host(host))
-        problem_answer(req, PROBLEM_FOREIGN_HOST,
-                       "without tokens only a Host that names the loopback is answered");
     else if (origin && !gate_is_own_origin(origin, host))
         problem_answer(req, PROBLEM_FOREIGN_ORIGIN, "a page of another origin may not call this");
     else
-        req->refused = false;
+        req->refused = !access_admit(req, host);
 }
 
 /* A body that was declared too long. False when the connection must close at once. */
@@ -273,7 +294,8 @@ bool gate_check(struct req *req, const char *version)
         problem_answer(req, PROBLEM_HTTP_VERSION, "this is neither HTTP/1.0 nor HTTP/1.1");
         keep = false;
     } else {
-        check_names(req);
+        if (check_size(req, &head))
+            check_names(req);
         if (!req->refused)
             keep = check_length(req, &head);
     }

@@ -1,9 +1,12 @@
 #include "api/http.h"
+#include "api/access.h"
+#include "api/attempts.h"
 #include "api/gate.h"
 #include "api/http_inner.h"
 #include "api/listen.h"
 #include "api/request.h"
 #include "api/route.h"
+#include "api/tls.h"
 #include "api/waiting.h"
 #include "server/clock.h"
 #include "server/limits.h"
@@ -102,17 +105,16 @@ static void leave(struct http *http, int busy, int unsent)
 
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
-    struct req *req = req_new(cls, connection, target);
-    req->scope = SCOPE_ADMIN; /* without tokens every caller is: only the loopback reaches us */
-    return req;
+    return req_new(cls, connection, target);
 }
 
 static void log_request(const struct req *req)
 {
     int64_t took_us = (clock_mono_ns() - req->began_ns) / 1000;
     log_event(req->answer.status >= 500 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "request",
-              "method=%s target=%s status=%d took_us=%" PRId64, log_quote(req->method),
-              log_quote(req->target.raw), req->answer.status, took_us);
+              "method=%s target=%s who=%s status=%d took_us=%" PRId64, log_quote(req->method),
+              log_quote(req->target.raw), log_quote(req->who ? req->who : ""), req->answer.status,
+              took_us);
 }
 
 static void add_headers(struct req *req, struct MHD_Response *response)
@@ -197,7 +199,7 @@ static enum MHD_Result on_head(struct req *req, const char *method, const char *
 static enum MHD_Result on_body(struct req *req, const char *bytes, size_t length)
 {
     req->body_bytes += length;
-    if (req->body_bytes <= LIMIT_BODY_BYTES)
+    if (!req->refused && req->body_bytes <= LIMIT_BODY_BYTES) /* a stranger's is only read away */
         buf_add_bytes(&req->body, bytes, length);
     /* chunks without end: libmicrohttpd takes no answer between them, only closes */
     return req->body_bytes <= GATE_DRAIN_BYTES ? MHD_YES : MHD_NO;
@@ -295,20 +297,30 @@ static unsigned connections_max(void)
 
 static struct MHD_Daemon *daemon_start(struct http *http)
 {
+    struct MHD_OptionItem more[TLS_OPTIONS + 1] = {{MHD_OPTION_END, 0, NULL}};
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    unsigned per_peer = http->on_loopback ? 0 : (unsigned)http->parts.connections_per_peer;
+    if (http->tls) {
+        flags |= MHD_USE_TLS;
+        tls_options(http->tls, more);
+    }
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
-        http->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, POOL_THREADS, MHD_OPTION_CONNECTION_LIMIT,
-        connections_max(), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+        flags, 0, NULL, NULL, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_OPTION_LISTEN_SOCKET, http->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, POOL_THREADS,
+        MHD_OPTION_CONNECTION_LIMIT, connections_max(), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_PER_IP_CONNECTION_LIMIT, per_peer, MHD_OPTION_ARRAY, more,
+        MHD_OPTION_END);
 }
 
 static void http_free(struct http *http)
 {
     deadlines_stop(http->deadlines);
     waiting_free(http->waiting);
+    attempts_free(http->attempts);
+    tls_close(http->tls);
     if (http->listen_fd >= 0)
         (void)close(http->listen_fd); /* nothing was written */
     wait_fini(&http->idle);
@@ -323,11 +335,22 @@ static int serve(struct http *http, struct err *err)
         return -1;
     http->listen_fd = socket.fd;
     http->port = socket.port;
-    http->loopback_only = true;
-    if (!socket.is_loopback)
-        return err_set(err, ERR_REFUSED, 0,
-                       "listen on %s: without tokens only the loopback may be served",
-                       log_quote(http->parts.listen));
+    http->on_loopback = socket.is_loopback;
+    if (access_start(http, err) < 0)
+        return -1;
+    if (!socket.is_loopback && !atomic_load(&http->has_tokens))
+        return err_set(
+            err, ERR_REFUSED, 0,
+            "listen on %s: without tokens only the loopback may be served; make one with "
+            "sweetspotd token create --name N --scope admin",
+            log_quote(http->parts.listen));
+    if (http->parts.tls_cert_file &&
+        tls_open(http->parts.tls_cert_file, http->parts.tls_key_file, &http->tls, err) < 0)
+        return -1;
+    if (!socket.is_loopback && !http->tls)
+        log_event(LOG_LEVEL_WARN, "tokens_in_the_clear",
+                  "listen=%s advice=\"set tls_cert_file, or let a proxy on this machine end TLS\"",
+                  log_quote(http->parts.listen));
     if (deadlines_start(&http->deadlines, err) < 0)
         return -1;
     http->daemon = daemon_start(http);
@@ -345,6 +368,7 @@ int http_start(const struct http_parts *parts, struct http **out, struct err *er
     lock_init(&http->lock);
     wait_init(&http->idle);
     http->waiting = waiting_new(http);
+    http->attempts = attempts_new();
     if (serve(http, err) < 0) {
         http_free(http);
         return -1;
@@ -356,6 +380,11 @@ int http_start(const struct http_parts *parts, struct http **out, struct err *er
 int http_port(const struct http *http)
 {
     return http->port;
+}
+
+int http_reload(struct http *http, struct err *err)
+{
+    return http->tls ? tls_reload(http->tls, err) : 0;
 }
 
 void http_drain(struct http *http)

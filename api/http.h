@@ -19,17 +19,25 @@ struct http_parts {
     struct store *store;
     struct jobs *jobs;
     struct secrets *secrets;
-    const struct egress *egress; /* what webhooks may reach */
-    int64_t request_ms;          /* within which a whole request must have come; 0: 30 s */
+    const struct egress *egress;  /* what webhooks may reach */
+    bool metrics_open;            /* /metrics needs no token */
+    int64_t connections_per_peer; /* at most, of one address beyond the loopback; 0: any number */
+    const char *tls_cert_file;    /* PEM; NULL: plain HTTP */
+    const char *tls_key_file;     /* PEM; as the one before */
+    int64_t request_ms;           /* within which a whole request must have come; 0: 30 s */
     int64_t check_ms; /* within which the check of an instance is answered; 0: LIMIT_CHECK_S */
 };
 
-/* Binds, then serves. ERR_INPUT: listen is no address; ERR_REFUSED: not the loopback, which needs
- * tokens; ERR_SYSTEM: the address is taken and the like. */
+/* Binds, then serves. ERR_INPUT: listen is no address, or the certificate is none; ERR_REFUSED: not
+ * the loopback, which needs tokens; ERR_SYSTEM: the address is taken and the like. */
 MUST_CHECK int http_start(const struct http_parts *parts, struct http **out, struct err *err);
 
 /* The port that is really bound. */
 int http_port(const struct http *http);
+
+/* Reads certificate and key anew; connections from now on get them. On failure those before stay.
+ * Does nothing without TLS. */
+MUST_CHECK int http_reload(struct http *http, struct err *err);
 
 /* From now on readyz says 503, so that balancers look elsewhere; all else goes on. */
 void http_drain(struct http *http);

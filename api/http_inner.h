@@ -8,7 +8,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct attempts;
 struct req;
+struct tls;
 struct waiting;
 
 struct http {
@@ -16,7 +18,10 @@ struct http {
     struct MHD_Daemon *daemon;
     int listen_fd;
     int port;
-    bool loopback_only; /* no tokens: who reaches us is admin */
+    bool on_loopback;       /* only this machine reaches us */
+    atomic_bool has_tokens; /* as of the last look; decides nothing but the Host of open routes */
+    struct attempts *attempts;
+    struct tls *tls;    /* NULL: plain HTTP */
     int64_t request_ns; /* within which a whole request must have come */
     struct deadlines *deadlines;
     struct waiting *waiting;

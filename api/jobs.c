@@ -180,6 +180,16 @@ static bool post_replayed(struct req *req, struct submission *submission)
     return answered;
 }
 
+/* The trail names the job; a key that was known made none. */
+static void audit_as_submit(struct req *req, const struct submission *submission)
+{
+    static const char path[] = "/v1/jobs/";
+    char *object = req_alloc(req, sizeof path + strlen(submission->row.id));
+    (void)stpcpy(stpcpy(object, path), submission->row.id);
+    req->audit_object = object;
+    req->audit_unless = &submission->replayed;
+}
+
 void job_post(struct req *req)
 {
     struct err err = {.code = ERR_INPUT};
@@ -196,10 +206,12 @@ void job_post(struct req *req)
     submission->fingerprint = key ? fingerprint_of(req->json) : NULL;
     if (post_replayed(req, submission))
         return;
-    if (jobs_check(req->parts->jobs, req->json, submission, &faults, &err) < 0)
+    if (jobs_check(req->parts->jobs, req->json, submission, &faults, &err) < 0) {
         problem_unfit(req, &faults, &err);
-    else if (problem_may_submit(req, submission->admin_only))
+    } else if (problem_may_submit(req, submission->admin_only)) {
+        audit_as_submit(req, submission);
         req_write(req, jobs_insert_work, submission, post_stored);
+    }
     json_faults_fini(&faults);
 }
 

@@ -19,6 +19,7 @@ struct problem_row {
 static const struct problem_row rows[PROBLEM_COUNT] = {
     [PROBLEM_MALFORMED]      = {400, 0, "malformed-request",   "The request is malformed"},
     [PROBLEM_BODY]           = {400, 0, "invalid-body",        "The body breaks the contract"},
+    [PROBLEM_UNAUTHORIZED]   = {401, 0, "unauthorized",        "A token is needed"},
     [PROBLEM_FOREIGN_HOST]   = {403, 0, "foreign-host",        "The Host is not ours"},
     [PROBLEM_FOREIGN_ORIGIN] = {403, 0, "foreign-origin",      "The Origin is not ours"},
     [PROBLEM_SCOPE]          = {403, 0, "scope-too-small",     "The caller may not do this"},
@@ -31,6 +32,9 @@ static const struct problem_row rows[PROBLEM_COUNT] = {
     [PROBLEM_MEDIA_TYPE]     = {415, 0, "media-type",          "The media type is not supported"},
     [PROBLEM_REFUSED]        = {422, 0, "refused",             "A guard, a limit or a right says no"},
     [PROBLEM_KEY_REUSED]     = {422, 0, "idempotency-key",     "The key was used with another body"},
+    [PROBLEM_TARGET_TOO_LONG]= {414, 0, "target-too-long",     "The target is too long"},
+    [PROBLEM_TOO_MANY]       = {429, 0, "too-many",            "Too many calls were wrong"},
+    [PROBLEM_HEAD_TOO_LARGE] = {431, 0, "head-too-large",      "The headers are too large"},
     [PROBLEM_INTERNAL]       = {500, 0, "internal",            "Something broke here"},
     [PROBLEM_UPSTREAM]       = {502, 0, "upstream",            "The other side failed"},
     [PROBLEM_UNAVAILABLE]    = {503, 5, "unavailable",         "Not possible now"},

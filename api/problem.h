@@ -9,6 +9,7 @@ struct req;
 enum problem {
     PROBLEM_MALFORMED,      /* the request line, a header or a query parameter */
     PROBLEM_BODY,           /* faults of a body */
+    PROBLEM_UNAUTHORIZED,   /* no token, or a wrong one */
     PROBLEM_FOREIGN_HOST,   /* Host names something that is not us */
     PROBLEM_FOREIGN_ORIGIN, /* a page of somebody else */
     PROBLEM_SCOPE,
@@ -21,6 +22,9 @@ enum problem {
     PROBLEM_MEDIA_TYPE,
     PROBLEM_REFUSED,
     PROBLEM_KEY_REUSED,
+    PROBLEM_TARGET_TOO_LONG,
+    PROBLEM_TOO_MANY, /* wrong tokens from one address */
+    PROBLEM_HEAD_TOO_LARGE,
     PROBLEM_INTERNAL,
     PROBLEM_UPSTREAM,
     PROBLEM_UNAVAILABLE,

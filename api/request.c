@@ -1,4 +1,5 @@
 #include "api/request.h"
+#include "api/audit.h"
 #include "api/etag.h"
 #include "api/http_inner.h"
 #include "server/clock.h"
@@ -252,10 +253,21 @@ static void write_done(void *ctx, int rc, const struct err *err)
     req_release(req);
 }
 
+/* In the writer's transaction. */
+static int audited_work(struct db *db, void *arg, struct err *err)
+{
+    const struct req *req = arg;
+    if (req->work(db, req->work_arg, err) < 0)
+        return -1;
+    return audit_note(db, req, err);
+}
+
 void req_write(struct req *req, store_work *work, void *arg, req_then *then)
 {
+    req->work = work;
+    req->work_arg = arg;
     req->then = then;
     req->then_arg = arg;
     req_hold(req, write_resumed);
-    store_write_later(req->parts->store, work, arg, write_done, req);
+    store_write_later(req->parts->store, audited_work, req, write_done, req);
 }

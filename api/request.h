@@ -9,6 +9,7 @@
 #include "api/target.h"
 #include "server/buf.h"
 #include "server/store.h"
+#include "server/tokens.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -16,9 +17,6 @@
 #define REQ_ID_SIZE 65 /* 1..64 characters */
 #define REQ_PARAMS 2   /* {…} in a path */
 #define REQ_HEADERS 12 /* headers of an answer */
-
-/* What a caller may do; each includes those before it. */
-enum scope { SCOPE_OPEN, SCOPE_READ, SCOPE_SUBMIT, SCOPE_ADMIN };
 
 enum req_phase {
     REQ_NEW,      /* only the request line is known */
@@ -45,6 +43,7 @@ struct answer {
 };
 
 struct req;
+struct route;
 typedef void req_step(struct req *req);
 typedef void req_then(struct req *req, int rc, const struct err *err);
 typedef void req_cleanup(void *what);
@@ -66,7 +65,9 @@ struct req {
     uint64_t body_bytes;            /* all that came, also what was not kept */
     cJSON *json;                    /* the body, when the route takes one */
     enum media media;               /* what the client likes best of what the route sends */
+    const struct route *route;      /* NULL: none has this method and path */
     enum scope scope;               /* of the caller */
+    const char *who;                /* the caller: a token's name or "loopback"; NULL: not asked */
     bool refused;                   /* the gate said no; `answer` is filled */
 
     /* --- what is answered */
@@ -75,10 +76,16 @@ struct req {
     /* --- holding */
     req_step *resume; /* runs on the HTTP thread after req_release */
     void *held_by;    /* of waiting.c */
-    req_then *then;   /* of req_write */
-    void *then_arg;   /* what req_write was given */
+    store_work *work; /* of req_write, and its argument */
+    void *work_arg;
+    req_then *then; /* of req_write */
+    void *then_arg; /* what req_write was given */
     int write_rc;
     struct err write_err;
+
+    /* --- the line in the audit trail (audit.h) */
+    const char *audit_object; /* what is changed; NULL: the path says it */
+    const bool *audit_unless; /* no line when this is true after the work; NULL: always one */
 
     struct req_memory *memory; /* newest first */
 };
@@ -135,6 +142,7 @@ void req_hold(struct req *req, req_step *resume);
 /* From any thread, once per req_hold. */
 void req_release(struct req *req);
 
-/* Writes: suspends, runs work in the writer's next transaction, then calls then(req, rc, err)
- * on the HTTP thread. arg must live as long as the request. Return at once afterwards. */
+/* Writes: suspends, runs work in the writer's next transaction, together with the line in the audit
+ * trail when the call leaves one, then calls then(req, rc, err) on the HTTP thread. arg must live
+ * as long as the request. Return at once afterwards. */
 void req_write(struct req *req, store_work *work, void *arg, req_then *then);

@@ -11,6 +11,7 @@ const struct route routes[] = {
     {"GET",    "/livez",                          SCOPE_OPEN,   BODY_NONE, JSON_ONLY, livez_get},
     {"GET",    "/readyz",                         SCOPE_OPEN,   BODY_NONE, JSON_ONLY, readyz_get},
     {"GET",    "/openapi.yaml",                   SCOPE_OPEN,   BODY_NONE, MEDIA_BIT(MEDIA_YAML), openapi_get},
+    {"GET",    "/v1/audit",                       SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, audit_list},
     {"GET",    "/v1/instances",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_list},
     {"GET",    "/v1/instances/{name}",            SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_get},
     {"PUT",    "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, instance_put},
@@ -156,11 +157,10 @@ static void lower_id(struct req *req, const struct route *route)
 void route_dispatch(struct req *req)
 {
     struct buf methods = {0};
-    const struct route *route = route_find(req->method, &req->target, req->params, &methods);
+    const struct route *route = req->route;
     if (!route) {
+        (void)route_find(req->method, &req->target, req->params, &methods); /* for the methods */
         answer_no_route(req, buf_text(&methods));
-    } else if (req->scope < route->scope) {
-        problem_answer(req, PROBLEM_SCOPE, "this call needs a larger scope");
     } else if (!media_choose(req_header(req, "Accept"), route->sends, &req->media)) {
         problem_answer(req, PROBLEM_NOT_ACCEPTABLE, "Accept names nothing that this path sends");
     } else if (check_body(req, route) == 0) {

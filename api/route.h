@@ -25,5 +25,6 @@ extern const size_t route_count;
 const struct route *route_find(const char *method, const struct target *target,
                                const char *params[REQ_PARAMS], struct buf *out_allow);
 
-/* Finds the route, checks scope, Accept and body, and calls the handler; answers what is wrong. */
+/* Checks Accept and body, and calls the handler of req->route (access.h has found it); answers what
+ * is wrong. */
 void route_dispatch(struct req *req);

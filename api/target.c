@@ -136,10 +136,38 @@ static const char *read_queries(struct target *target, char **to)
     return NULL;
 }
 
+/* The length of "http://" or "https://" when the target is a whole URL, else 0. */
+static size_t scheme_length(const char *raw)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (strncasecmp(raw, schemes[i], strlen(schemes[i])) == 0)
+            return strlen(schemes[i]);
+    return 0;
+}
+
+/* Takes the authority off a whole URL; *raw is then what stands behind it. */
+static const char *take_authority(const char **raw, char **out)
+{
+    size_t scheme = scheme_length(*raw);
+    if (scheme == 0)
+        return NULL;
+    const char *from = *raw + scheme;
+    size_t length = strcspn(from, "/?#");
+    *out = mem_format("%.*s", (int)length, from);
+    *raw = from[length] == '\0' ? "/" : from + length;
+    if (length == 0 || strpbrk(*out, "@\\%"))
+        return "is no URL of ours";
+    return NULL;
+}
+
 const char *target_read(const char *raw, struct target *out)
 {
-    *out = (struct target){.raw = mem_copy(raw)};
-    const char *fault = raw_fault(raw);
+    *out = (struct target){0};
+    const char *fault = take_authority(&raw, &out->authority);
+    out->raw = mem_copy(raw);
+    if (!fault)
+        fault = raw_fault(raw);
     if (fault)
         return fault;
     /* Decoding never lengthens; a part without its separator (the last, a missing value) needs
@@ -153,6 +181,7 @@ const char *target_read(const char *raw, struct target *out)
 void target_fini(struct target *target)
 {
     free(target->raw);
+    free(target->authority);
     free(target->text);
     *target = (struct target){0};
 }

@@ -13,8 +13,9 @@ struct target_query {
 
 /* Kept by value; zeroed is empty. Texts point into `text`. */
 struct target {
-    char *raw;  /* as it was sent */
-    char *text; /* decoded, a NUL after each part */
+    char *raw;       /* as it was sent, but for the http://HOST of a whole URL */
+    char *authority; /* HOST or HOST:PORT of a whole URL (RFC 9112 3.2.2); NULL: there was none */
+    char *text;      /* decoded, a NUL after each part */
     const char *segments[TARGET_SEGMENTS];
     size_t segment_count; /* all there are; "/" has none, "/v1/" ends with an empty one */
     struct target_query queries[TARGET_QUERIES];

@@ -26,6 +26,7 @@ enum setting_type {
     SETTING_ADDRESS,  /* HOST:PORT */
     SETTING_STORE,    /* sqlite:PATH */
     SETTING_LEVEL,    /* of the log */
+    SETTING_SWITCH,   /* yes or no */
     SETTING_INT,      /* min..max */
     SETTING_LINK,     /* http(s)://HOST[:PORT][/PATH], or "" */
 };
@@ -58,8 +59,10 @@ static const struct setting settings[] = {
     {ROW(key_file, SETTING_TEXT), NULL, "STATE_DIR/key", 0, 0, "key that seals stored webhook URLs; made when absent"},
     {ROW(unreachable_minutes, SETTING_INT), "60", NULL, 1, 10080, "minutes an unreachable instance is tried (1 to 10080)"},
     {ROW(odbc_driver, SETTING_TEXT), "", "FreeTDS, as found", 0, 0, "path or name of the ODBC driver for SQL Server"},
-    {ROW(tls_cert_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "not yet: PEM certificate to serve HTTPS with; needs tls_key_file"},
-    {ROW(tls_key_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "not yet: PEM key of tls_cert_file"},
+    {ROW(connections_per_peer, SETTING_INT), "256", NULL, 0, 4096, "connections of one address where others than the loopback are served (0 to 4096; 0: any number)"},
+    {ROW(metrics_open, SETTING_SWITCH), "no", NULL, 0, 0, "yes: /metrics needs no token"},
+    {ROW(tls_cert_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "PEM certificate (and chain) to serve HTTPS with; read again on SIGHUP"},
+    {ROW(tls_key_file, SETTING_OPTIONAL), NULL, NULL, 0, 0, "PEM key of tls_cert_file"},
     {ROW(log_level, SETTING_LEVEL), "info", NULL, 0, 0, "error, warn, info or debug"},
 };
 /* clang-format on */
@@ -141,6 +144,8 @@ static const char *what_is_wanted(const struct setting *setting, const char *val
         return log_level_by_name(value) >= 0 ? NULL : "error, warn, info or debug";
     case SETTING_LINK:
         return !*value || is_link(value) ? NULL : "http(s)://HOST[:PORT][/PATH]";
+    case SETTING_SWITCH:
+        return strcmp(value, "yes") == 0 || strcmp(value, "no") == 0 ? NULL : "yes or no";
     case SETTING_INT:
         return parse_number(value, setting->min, setting->max, number) ? NULL : "a whole number";
     }

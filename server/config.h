@@ -10,23 +10,25 @@
 
 /* Kept by value; all texts are owned by it and freed by config_fini. Never NULL unless said. */
 struct config {
-    char *listen;                /* HOST:PORT; port 0 takes a free one */
-    char *state_dir;             /* made with mode 0700 when absent */
-    char *store;                 /* sqlite:PATH */
-    char *store_password_file;   /* or NULL */
-    int64_t workers;             /* 1..256 jobs at the same time */
-    char *node_name;             /* default: the host name */
-    char *node_labels;           /* key:value, comma-separated; "" */
-    char *public_url;            /* http(s)://HOST[:PORT][/PATH], for links; "": none */
-    char *webhooks_allow;        /* hosts or CIDR, comma-separated; "" */
-    char *secrets_env;           /* further environment names, comma-separated; "" */
-    char *secrets_dir;           /* or NULL: {"file": …} is refused */
-    char *key_file;              /* default STATE_DIR/key */
-    int64_t unreachable_minutes; /* how long an unreachable instance is tried, 1..10080 */
-    char *odbc_driver;           /* path or name of the ODBC driver; "": mssql_default_driver() */
-    char *tls_cert_file;         /* or NULL */
-    char *tls_key_file;          /* or NULL */
-    char *log_level;             /* error, warn, info, debug */
+    char *listen;                 /* HOST:PORT; port 0 takes a free one */
+    char *state_dir;              /* made with mode 0700 when absent */
+    char *store;                  /* sqlite:PATH */
+    char *store_password_file;    /* or NULL */
+    int64_t workers;              /* 1..256 jobs at the same time */
+    char *node_name;              /* default: the host name */
+    char *node_labels;            /* key:value, comma-separated; "" */
+    char *public_url;             /* http(s)://HOST[:PORT][/PATH], for links; "": none */
+    char *webhooks_allow;         /* hosts or CIDR, comma-separated; "" */
+    char *secrets_env;            /* further environment names, comma-separated; "" */
+    char *secrets_dir;            /* or NULL: {"file": …} is refused */
+    char *key_file;               /* default STATE_DIR/key */
+    int64_t unreachable_minutes;  /* how long an unreachable instance is tried, 1..10080 */
+    char *odbc_driver;            /* path or name of the ODBC driver; "": mssql_default_driver() */
+    int64_t connections_per_peer; /* of one address beyond the loopback, 0..4096; 0: any number */
+    char *metrics_open;           /* "yes" or "no" */
+    char *tls_cert_file;          /* or NULL */
+    char *tls_key_file;           /* or NULL */
+    char *log_level;              /* error, warn, info, debug */
 };
 
 /* Reads defaults, the file (--config FILE, else /etc/sweetspot/sweetspot.conf when it exists),

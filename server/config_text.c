@@ -10,6 +10,8 @@ char *config_help(void)
     struct config_setting setting;
     buf_add(&out,
             "Usage: sweetspotd [--config FILE] [--NAME VALUE ...]\n"
+            "       sweetspotd token create --name N --scope read|submit|admin\n"
+            "       sweetspotd token list | token revoke NAME\n"
             "       sweetspotd --help | --version\n\n"
             "Benchmarks backup settings of SQL Server; serves an HTTP API for it.\n\n"
             "Settings (a flag wins over SWEETSPOT_NAME in the environment, that over\n"

@@ -69,24 +69,17 @@ static int start_http(struct daemon *daemon, const struct config *config, struct
                                .store = daemon->store,
                                .jobs = daemon->jobs,
                                .secrets = daemon->secrets,
-                               .egress = daemon->egress};
+                               .egress = daemon->egress,
+                               .metrics_open = strcmp(config->metrics_open, "yes") == 0,
+                               .connections_per_peer = config->connections_per_peer,
+                               .tls_cert_file = config->tls_cert_file,
+                               .tls_key_file = config->tls_key_file};
     return http_start(&parts, &daemon->http, err);
-}
-
-/* What a setting asks for and cannot be had yet must not pass in silence. */
-static int check_settings(const struct config *config, struct err *err)
-{
-    if (config->tls_cert_file)
-        return err_set(err, ERR_REFUSED, 0,
-                       "tls_cert_file: HTTPS is not served yet; leave it out, and let a proxy on "
-                       "this machine end TLS");
-    return 0;
 }
 
 static int open_all(struct daemon *daemon, const struct config *config, struct err *err)
 {
-    if (check_settings(config, err) < 0 || make_state_dir(config->state_dir, err) < 0 ||
-        mssql_init(config->state_dir, err) < 0)
+    if (make_state_dir(config->state_dir, err) < 0 || mssql_init(config->state_dir, err) < 0)
         return -1;
     daemon->mssql = true;
     if (secrets_open(config, &daemon->secrets, err) < 0 ||
@@ -110,6 +103,11 @@ int daemon_start(const struct config *config, struct daemon **out, struct err *e
 int daemon_port(const struct daemon *daemon)
 {
     return http_port(daemon->http);
+}
+
+int daemon_reload(struct daemon *daemon, struct err *err)
+{
+    return http_reload(daemon->http, err);
 }
 
 bool daemon_stop(struct daemon *daemon)

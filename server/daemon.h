@@ -15,6 +15,9 @@ MUST_CHECK int daemon_start(const struct config *config, struct daemon **out, st
 /* The TCP port that is really bound. */
 int daemon_port(const struct daemon *daemon);
 
+/* What SIGHUP asks for: certificate and key are read again. On failure those before stay. */
+MUST_CHECK int daemon_reload(struct daemon *daemon, struct err *err);
+
 /* readyz turns 503, no new job is claimed, running trials are cancelled, undone and recorded,
  * waiting requests are answered. False when a run did not end, for its server answers nothing, not
  * even a cancel: what it uses stays open, the job is taken up at the next start, and the caller

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 struct db_use *db_use(struct db *db, enum sql_id id)
 {
@@ -104,4 +105,22 @@ void db_roll_back(struct db *db)
     struct db_use *use = db_use(db, SQL_TX_ROLLBACK);
     (void)db_step(use, NULL);
     db_done(use);
+}
+
+static const struct db_driver *const drivers[] = {
+    &db_sqlite_driver,
+};
+
+const struct db_driver *db_driver_of(const char *url, const char **out_place, struct err *err)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
+        size_t length = strlen(drivers[i]->scheme);
+        if (strncmp(url, drivers[i]->scheme, length) == 0 && url[length] == ':' &&
+            url[length + 1] != '\0') {
+            *out_place = url + length + 1;
+            return drivers[i];
+        }
+    }
+    (void)err_set(err, ERR_INPUT, 0, "the setting store must be sqlite:PATH, not what it is now");
+    return NULL;
 }

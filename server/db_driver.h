@@ -54,10 +54,17 @@ struct db_source;
 struct db_driver {
     const char *scheme; /* "sqlite" of "sqlite:PLACE" */
     int (*open)(const char *place, struct db_source **out_source, struct err *err);
+    /* The same for a short visit to one that a living process may have open: takes no lock file,
+     * changes nothing. ERR_NOT_FOUND: it is not there, or must be migrated first: open it. */
+    int (*visit)(const char *place, struct db_source **out_source, struct err *err);
     int (*connect)(struct db_source *source, bool read_only, struct db **out_db, struct err *err);
     void (*close)(struct db_source *source); /* after its connections; accepts NULL */
 };
 extern const struct db_driver db_sqlite_driver;
+
+/* The driver of "SCHEME:PLACE"; out_place points into url. NULL with ERR_INPUT when there is none.
+ */
+const struct db_driver *db_driver_of(const char *url, const char **out_place, struct err *err);
 
 /* Steps one statement without parameters to its end, whatever rows it gives. */
 MUST_CHECK int db_run_all(struct db *db, enum sql_id id, struct err *err);

@@ -3,6 +3,7 @@
 #include "server/db_sqlite.h"
 #include "server/mem.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,35 @@ static int source_open(const char *place, struct db_source **out_source, struct 
     return 0;
 }
 
+static int check_visit(const char *path, struct err *err)
+{
+    struct db *db = NULL;
+    int64_t version = 0;
+    if (access(path, F_OK) != 0)
+        return err_set(err, ERR_NOT_FOUND, errno, "there is no results database %s", path);
+    if (connect_to_check(path, &db, err) < 0)
+        return -1;
+    db_sqlite_set_checkpoint_on_close(db, false); /* it may not be ours */
+    int rc = check_ours(db, path, &version, err);
+    db->ops->close(db);
+    if (rc == 0 && version < sql_sqlite.migration_count)
+        return err_set(err, ERR_NOT_FOUND, 0,
+                       "the results database %s has schema version %lld, this program needs %d",
+                       path, (long long)version, sql_sqlite.migration_count);
+    return rc;
+}
+
+static int source_visit(const char *place, struct db_source **out_source, struct err *err)
+{
+    if (check_visit(place, err) < 0)
+        return -1;
+    struct db_source *source = mem_alloc(1, sizeof *source);
+    source->path = mem_copy(place);
+    source->lock_fd = -1;
+    *out_source = source;
+    return 0;
+}
+
 static int source_connect(struct db_source *source, bool read_only, struct db **out_db,
                           struct err *err)
 {
@@ -196,6 +226,7 @@ static int source_connect(struct db_source *source, bool read_only, struct db **
 const struct db_driver db_sqlite_driver = {
     .scheme = "sqlite",
     .open = source_open,
+    .visit = source_visit,
     .connect = source_connect,
     .close = source_close,
 };

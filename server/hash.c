@@ -15,3 +15,10 @@ const char *hash_hex(const char *text, char out[HASH_HEX_SIZE])
         (void)snprintf(out + 2 * i, 3, "%02x", digest[i]);
     return out;
 }
+
+bool hash_equal(const char *one, const char *other)
+{
+    const size_t length = HASH_HEX_SIZE - 1;
+    return strlen(one) == length && strlen(other) == length &&
+           gnutls_memcmp(one, other, length) == 0;
+}

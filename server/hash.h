@@ -1,7 +1,11 @@
 #pragma once
-/* SHA-256 of texts (by GnuTLS): fingerprints of bodies, tags of documents. Threads: any. */
+/* SHA-256 of texts (by GnuTLS): fingerprints of bodies, tags of documents, tokens. Threads: any. */
+#include <stdbool.h>
 
 #define HASH_HEX_SIZE 65 /* 64 digits and the NUL */
 
 /* Writes the SHA-256 of text in hexadecimal, small letters; returns out. */
 const char *hash_hex(const char *text, char out[HASH_HEX_SIZE]);
+
+/* Whether two such texts are equal; takes as long wherever they differ. */
+bool hash_equal(const char *one, const char *other);

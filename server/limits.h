@@ -2,13 +2,17 @@
 /* Every limit on what comes from outside, with its reason. */
 
 #define LIMIT_BODY_BYTES (1 << 20) /* api.md: bodies over 1 MiB are refused with 413 */
-#define LIMIT_JSON_DEPTH 32        /* api.md: nesting over 32 is refused */
-#define LIMIT_JSON_TOKENS 20000    /* lists of databases may be long; a megabyte of "[" may not */
-#define LIMIT_JSON_FAULTS 100      /* people mend a handful at a time */
-#define LIMIT_NAME_CHARS 64        /* api.md: instance and webhook names */
-#define LIMIT_SQL_NAME_UTF16 128   /* sysname is nvarchar(128) */
-#define LIMIT_PATHS 100            /* allow.paths: more is no list a DBA keeps right */
-#define LIMIT_PATH_UTF16 259       /* msdb keeps device names in nvarchar(260) */
+#define LIMIT_TARGET_BYTES                                                                         \
+    8192                       /* a list with every filter is below 2 kB; proxies cut at 8 kB too */
+#define LIMIT_HEAD_BYTES 16384 /* request line and headers; a client of ours sends below 1 kB */
+#define LIMIT_HEAD_LINES 100   /* headers; browsers send about twenty */
+#define LIMIT_JSON_DEPTH 32    /* api.md: nesting over 32 is refused */
+#define LIMIT_JSON_TOKENS 20000  /* lists of databases may be long; a megabyte of "[" may not */
+#define LIMIT_JSON_FAULTS 100    /* people mend a handful at a time */
+#define LIMIT_NAME_CHARS 64      /* api.md: instance and webhook names */
+#define LIMIT_SQL_NAME_UTF16 128 /* sysname is nvarchar(128) */
+#define LIMIT_PATHS 100          /* allow.paths: more is no list a DBA keeps right */
+#define LIMIT_PATH_UTF16 259     /* msdb keeps device names in nvarchar(260) */
 #define LIMIT_ARMS 256        /* domain.md report 30: full cross products run "a very long time" */
 #define LIMIT_TRIALS 10000    /* 256 arms x 39 rounds; more is a mistake */
 #define LIMIT_REPETITIONS 100 /* api.md */

@@ -1,7 +1,9 @@
-/* sweetspotd: reads the settings, starts the daemon (daemon.c), waits for a signal, stops it. */
+/* sweetspotd: reads the settings, starts the daemon (daemon.c), waits for a signal, stops it; or
+ * runs a command (token_command.c). */
 #include "server/config.h"
 #include "server/daemon.h"
 #include "server/log.h"
+#include "server/token_command.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +28,15 @@ static void block_signals(sigset_t *signals)
     (void)signal(SIGPIPE, SIG_IGN); /* a receiver that goes away is an error, not our end */
 }
 
+static void reload(struct daemon *daemon)
+{
+    struct err err = {0};
+    if (daemon_reload(daemon, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "reload_failed", "error=%s", log_quote(err.msg));
+    else
+        log_event(LOG_LEVEL_INFO, "reloaded", NULL);
+}
+
 static int serve(const struct config *config)
 {
     struct daemon *daemon = NULL;
@@ -37,14 +48,13 @@ static int serve(const struct config *config)
         (void)fprintf(stderr, "sweetspotd: %s\n", err.msg);
         return 1;
     }
-    /* config->listen's host is a loopback name or address; the port may have been 0 */
+    /* as in config->listen, but the port may have been 0 */
     const char *colon = strrchr(config->listen, ':');
-    (void)printf("sweetspotd ready on http://%.*s:%d\n", (int)(colon - config->listen),
-                 config->listen, daemon_port(daemon));
+    (void)printf("sweetspotd ready on %s://%.*s:%d\n", config->tls_cert_file ? "https" : "http",
+                 (int)(colon - config->listen), config->listen, daemon_port(daemon));
     (void)fflush(stdout);
-    do
-        (void)sigwait(&signals, &signal_number);
-    while (signal_number == SIGHUP); /* nothing to reload yet */
+    while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)
+        reload(daemon);
     log_event(LOG_LEVEL_INFO, "stopping", "signal=%d", signal_number);
     if (!daemon_stop(daemon))
         _exit(1); /* a thread still uses what exit would take down */
@@ -57,6 +67,10 @@ int main(int argc, char **argv)
     struct err err = {0};
     bool help = false;
     bool version = false;
+    if (argc > 1 && strcmp(argv[1], "token") == 0) {
+        harden();
+        return token_command(argc, argv);
+    }
     if (config_load(argc, argv, &config, &help, &version, &err) < 0) {
         (void)fprintf(stderr, "sweetspotd: %s\n", err.msg);
         return 2;

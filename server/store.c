@@ -17,10 +17,6 @@
 
 #define TRY_DISK_NS 1000000000 /* between two looks whether a failed disk has come back */
 
-static const struct db_driver *const drivers[] = {
-    &db_sqlite_driver,
-};
-
 /* One write on its way:  queue -> batch -> done(). Owned by whoever holds it in that order; a
  * ticket of store_write lives on its caller's stack and is not touched after done. */
 struct ticket {
@@ -329,19 +325,6 @@ bool store_is_healthy(struct store *store)
 
 /* --- opening and closing -------------------------------------------------------------------- */
 
-/* Splits "sqlite:PATH". */
-static const struct db_driver *find_driver(const char *url, const char **out_place)
-{
-    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
-        size_t length = strlen(drivers[i]->scheme);
-        if (strncmp(url, drivers[i]->scheme, length) == 0 && url[length] == ':') {
-            *out_place = url + length + 1;
-            return drivers[i];
-        }
-    }
-    return NULL;
-}
-
 /* Signals are the main thread's: the writer starts with all of them blocked. */
 static int start_writer(struct store *store, struct err *err)
 {
@@ -396,10 +379,9 @@ static struct store *store_new(const struct db_driver *driver)
 int store_open(const char *url, struct store **out_store, struct err *err)
 {
     const char *place = NULL;
-    const struct db_driver *driver = find_driver(url, &place);
-    if (!driver || !*place)
-        return err_set(err, ERR_INPUT, 0,
-                       "the setting store must be sqlite:PATH, not what it is now");
+    const struct db_driver *driver = db_driver_of(url, &place, err);
+    if (!driver)
+        return -1;
     struct store *store = store_new(driver);
     if (driver->open(place, &store->source, err) < 0 ||
         driver->connect(store->source, false, &store->writer, err) < 0 ||

@@ -41,3 +41,10 @@ MUST_CHECK int store_read(struct store *store, store_work *work, void *arg, stru
 /* False once a write failed for a reason of the disk (I/O error, full): then writes answer
  * ERR_STORE until one succeeds again, and readyz says so. */
 bool store_is_healthy(struct store *store);
+
+/* Runs one work in a transaction of its own and returns after its COMMIT, without a store_open: for
+ * a command that a person types, also while a daemon has the database open (SQLite's own locks keep
+ * the two apart; the lock file only keeps a second daemon away). Makes and migrates the database
+ * when that is needed and nobody has it open. The daemon sees what was written with its next read.
+ * Errors as store_open, besides those of the work. */
+MUST_CHECK int store_once(const char *url, store_work *work, void *arg, struct err *err);

@@ -27,16 +27,22 @@ struct http_kit *http_kit_start(int64_t request_ms)
     free(config.key_file);
     kit_ok(egress_open("10.1.0.0/16", &kit->egress, &err), &err);
     kit->jobs = fake_jobs_new(kit->store);
-    struct http_parts parts = {.listen = "127.0.0.1:0",
-                               .store = kit->store,
-                               .secrets = kit->secrets,
-                               .egress = kit->egress,
-                               .jobs = kit->jobs,
-                               .request_ms = request_ms,
-                               .check_ms = 50};
-    kit_ok(http_start(&parts, &kit->http, &err), &err);
-    kit->port = http_port(kit->http);
+    kit->parts = (struct http_parts){.listen = "127.0.0.1:0",
+                                     .store = kit->store,
+                                     .secrets = kit->secrets,
+                                     .egress = kit->egress,
+                                     .jobs = kit->jobs,
+                                     .request_ms = request_ms,
+                                     .check_ms = 50};
+    http_kit_start_http(kit);
     return kit;
+}
+
+void http_kit_start_http(struct http_kit *kit)
+{
+    struct err err;
+    kit_ok(http_start(&kit->parts, &kit->http, &err), &err);
+    kit->port = http_port(kit->http);
 }
 
 void http_kit_stop_http(struct http_kit *kit)
@@ -70,6 +76,34 @@ int http_kit_tear_down(void **state)
 {
     http_kit_stop(*state);
     return 0;
+}
+
+char *http_kit_token(struct http_kit *kit, const char *name, enum scope scope)
+{
+    struct err err;
+    char digest[HASH_HEX_SIZE];
+    char *token = mem_alloc(1, TOKEN_TEXT_SIZE);
+    token_new(token);
+    struct token_change change = {.name = name, .scope = scope, .digest = hash_hex(token, digest)};
+    kit_ok(store_write(kit->store, token_create_work, &change, &err), &err);
+    return token;
+}
+
+void http_kit_revoke(struct http_kit *kit, const char *name)
+{
+    struct err err;
+    struct token_change change = {.name = name};
+    kit_ok(store_write(kit->store, token_revoke_work, &change, &err), &err);
+}
+
+struct reply http_kit_call_as(struct http_kit *kit, const char *token, const char *method,
+                              const char *target, const char *headers, const char *body)
+{
+    char *lines = mem_format("%s%s%s%s", token ? "Authorization: Bearer " : "", token ? token : "",
+                             token ? "\r\n" : "", headers ? headers : "");
+    struct reply reply = call(kit->port, method, target, lines, body);
+    free(lines);
+    return reply;
 }
 
 char *http_kit_submit(struct http_kit *kit)

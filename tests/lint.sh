@@ -58,8 +58,8 @@ while read -r header modules; do
 done <<'END'
 cjson/ server/json\.h
 curl/ server/egress[a-z_]*\.[ch]|api/cli/http\.c
-gnutls/ server/(ids|secrets|hash)[a-z_]*\.[ch]|jobs/sign\.c
-microhttpd\.h api/(http|request)[a-z_]*\.[ch]
+gnutls/ server/(ids|secrets|hash)[a-z_]*\.[ch]|jobs/sign\.c|api/tls\.c
+microhttpd\.h api/(http|request|tls)[a-z_]*\.[ch]
 sqlite3\.h server/db_sqlite[a-z_]*\.[ch]
 (sql|sqlext|sqltypes|sqlucode|odbcinst)\.h server/mssql[a-z_]*\.[ch]
 END

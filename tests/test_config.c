@@ -299,7 +299,7 @@ static void help_names_each_setting_and_its_default(void **state)
             fail_msg("--help lacks %s", flag);
         free(flag);
     }
-    assert_int_equal(count, 17);
+    assert_int_equal(count, 19);
     free(help);
 }
 

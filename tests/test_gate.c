@@ -2,6 +2,7 @@
  * one, a PUT, where a lenient parser would find it; none of them may ever be executed. */
 #include "api/gate.h"
 #include "server/buf.h"
+#include "server/limits.h"
 #include "tests/http_kit.h"
 
 #include <setjmp.h>
@@ -23,6 +24,7 @@
 #define CHUNKED POST "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 #define CLOSES true
 #define STAYS false
+#define BY_LIBRARY true
 
 struct raw_case {
     const char *name;
@@ -30,6 +32,7 @@ struct raw_case {
     size_t length;
     int status;
     bool closes;
+    bool by_library; /* answered before our code is asked: as HTML, without X-Request-Id */
 };
 
 #define RAW(text) (text), sizeof(text) - 1
@@ -49,15 +52,15 @@ static const struct raw_case cases[] = {
     {"encoding with a blank",     RAW(POST "Transfer-Encoding : chunked\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"length with a blank",       RAW(POST "Content-Length : 0\r\n\r\n" SMUGGLED), 400, CLOSES},
     /* lengths that are no numbers */
-    {"length +5",                 RAW(POST "Content-Length: +5\r\n\r\n12345" SMUGGLED), 400, CLOSES},
-    {"length -1",                 RAW(POST "Content-Length: -1\r\n\r\n" SMUGGLED), 400, CLOSES},
-    {"length 5abc",               RAW(POST "Content-Length: 5abc\r\n\r\n12345" SMUGGLED), 400, CLOSES},
-    {"length 5, 5",               RAW(POST "Content-Length: 5, 5\r\n\r\n12345" SMUGGLED), 400, CLOSES},
-    {"length of 23 digits",       RAW(POST "Content-Length: 99999999999999999999999\r\n\r\n" SMUGGLED), 413, CLOSES},
-    {"chunk size 0x5",            RAW(CHUNKED "0x5\r\n12345\r\n0\r\n\r\n" SMUGGLED), 400, CLOSES},
-    {"chunk size -5",             RAW(CHUNKED "-5\r\n12345\r\n0\r\n\r\n" SMUGGLED), 400, CLOSES},
-    {"chunk size that overflows", RAW(CHUNKED "10000000000000005\r\n12345\r\n0\r\n\r\n" SMUGGLED), 413, CLOSES},
-    {"chunk without its end",     RAW(CHUNKED "5\r\n123450\r\n\r\n" SMUGGLED), 400, CLOSES},
+    {"length +5",                 RAW(POST "Content-Length: +5\r\n\r\n12345" SMUGGLED), 400, CLOSES, BY_LIBRARY},
+    {"length -1",                 RAW(POST "Content-Length: -1\r\n\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
+    {"length 5abc",               RAW(POST "Content-Length: 5abc\r\n\r\n12345" SMUGGLED), 400, CLOSES, BY_LIBRARY},
+    {"length 5, 5",               RAW(POST "Content-Length: 5, 5\r\n\r\n12345" SMUGGLED), 400, CLOSES, BY_LIBRARY},
+    {"length of 23 digits",       RAW(POST "Content-Length: 99999999999999999999999\r\n\r\n" SMUGGLED), 413, CLOSES, BY_LIBRARY},
+    {"chunk size 0x5",            RAW(CHUNKED "0x5\r\n12345\r\n0\r\n\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
+    {"chunk size -5",             RAW(CHUNKED "-5\r\n12345\r\n0\r\n\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
+    {"chunk size that overflows", RAW(CHUNKED "10000000000000005\r\n12345\r\n0\r\n\r\n" SMUGGLED), 413, CLOSES, BY_LIBRARY},
+    {"chunk without its end",     RAW(CHUNKED "5\r\n123450\r\n\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
     {"a trailer",                 RAW(CHUNKED "2\r\n{}\r\n0\r\nX: y\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"a trailer without a name",  RAW(CHUNKED "2\r\n{}\r\n0\r\n: y\r\n: z\r\n" SMUGGLED), 400, CLOSES},
     {"a trailer, then no name",   RAW(CHUNKED "2\r\n{}\r\n0\r\nX: y\r\n: z\r\n" SMUGGLED), 400, CLOSES},
@@ -79,20 +82,20 @@ static const struct raw_case cases[] = {
     {"NUL in a value",            RAW(GET "X: a\0b\r\nY: c\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"NUL in the last value",     RAW(GET "X: a\0b\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"NUL in a length",           RAW(POST "Content-Length: 0\0005\r\n\r\n" SMUGGLED), 400, CLOSES},
-    {"NUL in a name",             RAW(GET "X\0Y: a\r\n\r\n" SMUGGLED), 400, CLOSES},
+    {"NUL in a name",             RAW(GET "X\0Y: a\r\n\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
     {"an empty name",             RAW(GET ": a\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"an empty name that ends it", RAW(GET ": a\r\n" SMUGGLED), 400, CLOSES},
     {"an empty name and value",   RAW(GET ":\r\n" SMUGGLED), 400, CLOSES},
     {"a name of two words",       RAW(GET "X Y: a\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"a name in UTF-8",           RAW(GET "\xC3\xA4: a\r\n\r\n" SMUGGLED), 400, CLOSES},
-    {"a line without colon",      RAW(GET "nothing\r\n\r\n" SMUGGLED), 400, CLOSES},
+    {"a line without colon",      RAW(GET "nothing\r\n\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
     {"bare LF in the head",       RAW("GET /livez HTTP/1.1\r\nHost: localhost\nX: a\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"a control byte in a value", RAW(GET "X: a\x01\r\n\r\n" SMUGGLED), 400, CLOSES},
     /* versions and methods */
     {"HTTP/1.9",                  RAW("GET /livez HTTP/1.9\r\nHost: localhost\r\n\r\n" SMUGGLED), 505, CLOSES},
-    {"HTTP/2.0",                  RAW("GET /livez HTTP/2.0\r\nHost: localhost\r\n\r\n" SMUGGLED), 505, CLOSES},
-    {"HTTP/0.9",                  RAW("GET /livez\r\n" SMUGGLED), 400, CLOSES},
-    {"http in small letters",     RAW("GET /livez http/1.1\r\nHost: localhost\r\n\r\n" SMUGGLED), 400, CLOSES},
+    {"HTTP/2.0",                  RAW("GET /livez HTTP/2.0\r\nHost: localhost\r\n\r\n" SMUGGLED), 505, CLOSES, BY_LIBRARY},
+    {"HTTP/0.9",                  RAW("GET /livez\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
+    {"http in small letters",     RAW("GET /livez http/1.1\r\nHost: localhost\r\n\r\n" SMUGGLED), 400, CLOSES, BY_LIBRARY},
     {"a method with a control",   RAW("G\x01T /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"an unknown method",         RAW("BREW /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405, STAYS},
     {"get in small letters",      RAW("get /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405, STAYS},
@@ -109,7 +112,18 @@ static const struct raw_case cases[] = {
     {"a broken escape",           RAW("GET /livez%2 HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"UTF-8, raw",                RAW("GET /\xC3\xA4 HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"not UTF-8, encoded",        RAW("GET /v1/jobs?label=a:%FF HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
-    {"a whole URL",               RAW("GET http://localhost/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a whole URL",               RAW("GET http://localhost/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 200, STAYS},
+    {"a whole URL of a foreign host", RAW("GET http://evil.example/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 403, STAYS},
+    {"a whole URL, Host foreign", RAW("GET HTTP://127.0.0.1:1/livez HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 200, STAYS},
+    {"a whole URL without a path", RAW("GET https://localhost?x HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a whole URL without a host", RAW("GET http:///livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a whole URL with a user",   RAW("GET http://localhost@evil.example/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a whole URL, encoded host", RAW("GET http://local%68ost/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a whole URL, two Hosts",    RAW("GET http://localhost/livez HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n" SMUGGLED), 400, CLOSES},
+    {"a whole URL, no Host",      RAW("GET http://localhost/livez HTTP/1.1\r\n\r\n" SMUGGLED), 400, CLOSES},
+    {"a whole URL, two slashes",  RAW("GET http://localhost//livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a whole URL, another scheme", RAW("GET ftp://localhost/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a tunnel",                  RAW("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"an asterisk",               RAW("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"a blank in the target",     RAW("GET /livez /x HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"a backslash",               RAW("GET /v1\\jobs HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
@@ -143,6 +157,8 @@ static void check(int port, const struct raw_case *given)
     struct reply reply = client_read(&client, true);
     if (reply.status != given->status)
         fail_msg("%s: %d instead of %d\n%s", given->name, reply.status, given->status, reply.head);
+    if ((strcmp(reply_header(&reply, "X-Request-Id"), "") == 0) != given->by_library)
+        fail_msg("%s: X-Request-Id: %s", given->name, reply_header(&reply, "X-Request-Id"));
     reply_fini(&reply);
     if (given->closes) {
         /* libmicrohttpd 0.9.75 repeats its own head when a length is no number; what counts is
@@ -180,34 +196,109 @@ static void the_second_request_works_by_itself(void **state)
     assert_int_equal(status_of(kit->port, "/v1/instances/smuggled"), 200);
 }
 
-/* METHOD target with `count` headers of `length` bytes each. */
-static int big_head(int port, size_t target_length, size_t count, size_t length)
+struct head_case {
+    size_t target; /* bytes of the target behind its slash */
+    size_t lines;  /* headers, and the digits in each value */
+    size_t digits;
+    int status;
+    bool by_library;
+};
+
+static void check_head(int port, const struct head_case *given)
 {
     struct buf head = {0};
     buf_add(&head, "GET /");
-    for (size_t i = 0; i < target_length; i++)
+    for (size_t i = 0; i < given->target; i++)
         buf_add_char(&head, 'a');
     buf_add(&head, " HTTP/1.1\r\nHost: localhost\r\n");
-    for (size_t i = 0; i < count; i++)
-        buf_format(&head, "X-%zu: %0*d\r\n", i, (int)length, 0);
+    for (size_t i = 0; i < given->lines; i++)
+        buf_format(&head, "X-%zu: %0*d\r\n", i, (int)given->digits, 0);
     buf_add(&head, "\r\n");
     struct client client = client_open(port);
     client_send_bytes(&client, buf_text(&head), head.length);
     struct reply reply = client_read(&client, true);
-    int status = reply.status;
+    bool by_us = strcmp(reply_header(&reply, "X-Request-Id"), "") != 0;
+    if (reply.status != given->status || by_us == given->by_library)
+        fail_msg("target %zu, %zu lines of %zu: %d\n%s", given->target, given->lines, given->digits,
+                 reply.status, reply.head);
     reply_fini(&reply);
+    if (by_us) { /* what was too large was read as a whole: the connection is good for more */
+        reply = client_call(&client, "GET", "/livez", NULL, NULL);
+        assert_int_equal(reply.status, 200);
+        reply_fini(&reply);
+    }
     client_close(&client);
     buf_fini(&head);
-    return status;
 }
 
 static void heads_have_a_limit(void **state)
 {
+    static const struct head_case heads[] = {
+        {LIMIT_TARGET_BYTES - 1, 0, 0, 404, false},
+        {LIMIT_TARGET_BYTES, 0, 0, 414, false},
+        {20000, 0, 0, 414, false},
+        {40000, 0, 0, 414, BY_LIBRARY},
+        {1, LIMIT_HEAD_LINES - 1, 10, 404, false}, /* Host is the one more */
+        {1, LIMIT_HEAD_LINES, 10, 431, false},
+        {1, 200, 10, 431, false},
+        {1, 2000, 10, 431, BY_LIBRARY},
+        {1, 20, 400, 404, false},
+        {1, 1, 16000, 404, false},
+        {1, 1, LIMIT_HEAD_BYTES, 431, false},
+        {1, 20, 1000, 431, false},
+        {1, 1, 40000, 431, BY_LIBRARY},
+    };
     const struct http_kit *kit = *state;
-    assert_int_equal(big_head(kit->port, 40000, 0, 0), 414);
-    assert_int_equal(big_head(kit->port, 1, 1, 40000), 431);
-    assert_int_equal(big_head(kit->port, 1, 2000, 10), 431);
-    assert_int_equal(big_head(kit->port, 1, 20, 400), 404);
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        check_head(kit->port, &heads[i]);
+}
+
+/* Nothing that is served comes from a folder, so no spelling of a path leads to a file. */
+static void no_spelling_of_a_path_reads_a_file(void **state)
+{
+    static const char *const places[] = {
+        "/", "/v1/", "/v1/instances/", "/v1/jobs/", "/openapi.yaml/", "/static/", "//", "file://"};
+    static const char *const climbs[] = {
+        "../../../../etc/passwd",
+        "..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "%2e%2e%2f%2e%2e%2fetc/passwd",
+        "..%252f..%252f..%252fetc%252fpasswd",
+        "%252e%252e/%252e%252e/etc/passwd",
+        "....//....//....//etc/passwd",
+        "..;/..;/..;/etc/passwd",
+        "..%5c..%5c..%5cetc%5cpasswd",
+        "..\\..\\..\\etc\\passwd",
+        "..%c0%af..%c0%afetc/passwd",
+        "..%e0%80%af..%e0%80%afetc/passwd",
+        "%uff0e%uff0e/etc/passwd",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "etc/passwd%00",
+        "etc/passwd%00.yaml",
+        "@/etc/passwd",
+        "%40/etc/passwd",
+        "file:///etc/passwd",
+        "sweetspot.db",
+        "key",
+        ".git/config",
+        "proc/self/environ",
+        "~/.ssh/id_rsa",
+    };
+    const struct http_kit *kit = *state;
+    struct client client = client_open(kit->port);
+    for (size_t place = 0; place < sizeof places / sizeof places[0]; place++) {
+        for (size_t climb = 0; climb < sizeof climbs / sizeof climbs[0]; climb++) {
+            char target[200];
+            (void)snprintf(target, sizeof target, "%s%s", places[place], climbs[climb]);
+            struct reply reply = client_call(&client, "GET", target, NULL, NULL);
+            if (reply.status != 400 && reply.status != 404)
+                fail_msg("%s: %d", target, reply.status);
+            assert_null(strstr(reply.body, "root:"));
+            reply_fini(&reply);
+        }
+    }
+    client_close(&client);
 }
 
 static void only_names_of_the_loopback_are_ours(void **state)
@@ -284,6 +375,7 @@ int main(void)
         HTTP_TEST(the_second_request_works_by_itself),
         HTTP_TEST(no_second_request_is_executed),
         HTTP_TEST(heads_have_a_limit),
+        HTTP_TEST(no_spelling_of_a_path_reads_a_file),
         cmocka_unit_test(only_names_of_the_loopback_are_ours),
         cmocka_unit_test(only_our_own_pages_may_call),
         cmocka_unit_test(request_ids_are_plain),

@@ -317,6 +317,45 @@ SELECT job, fingerprint FROM idempotency WHERE key = ?1;
 DELETE FROM idempotency
 WHERE seq IN (SELECT seq FROM idempotency ORDER BY seq LIMIT 1000) AND created_at < ?1;
 
+-- === tokens and the audit trail ===================================================================
+
+-- part: token_columns
+name, scope, digest, created_at, last_used_at
+
+-- name: token_insert
+-- The name is there already: nothing changes, and the count says so.
+INSERT INTO token (name, scope, lookup, digest, created_at, last_used_at)
+VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (name) DO NOTHING;
+
+-- name: token_find
+-- By the beginning of its digest; the caller compares the rest in constant time.
+SELECT {token_columns} FROM token WHERE lookup = ?1;
+
+-- name: token_any
+-- Whether callers need one.
+SELECT EXISTS (SELECT 1 FROM token);
+
+-- name: token_list
+-- All: people keep a handful.
+SELECT {token_columns} FROM token ORDER BY name;
+
+-- name: token_delete
+-- From the next request on it is unknown.
+DELETE FROM token WHERE name = ?1;
+
+-- name: token_used
+-- Never back in time: two requests may note their use in any order.
+UPDATE token SET last_used_at = ?2 WHERE name = ?1 AND last_used_at < ?2;
+
+-- name: audit_insert
+-- In the transaction of the change that it tells of.
+INSERT INTO audit (at, who, action, object, request_id) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: audit_list
+-- Newest first, a page before a number.
+SELECT seq, at, who, action, object, request_id FROM audit
+WHERE seq < coalesce(CAST(?1 AS INTEGER), 9223372036854775807) ORDER BY seq DESC LIMIT ?2;
+
 -- === trials and reports ==========================================================================
 
 -- name: trial_insert
