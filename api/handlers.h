@@ -17,6 +17,9 @@ void instance_delete(struct req *req);
 /* check.c */
 void instance_check(struct req *req);
 
+/* reconcile.c */
+void instance_reconcile(struct req *req);
+
 /* jobs.c, job_list.c */
 void job_post(struct req *req);
 void job_get(struct req *req);

@@ -193,6 +193,8 @@ static void store_ending(struct ending *ending)
         pause_ms = pause_ms < STORE_PAUSE_LONGEST_MS / 2 ? 2 * pause_ms : STORE_PAUSE_LONGEST_MS;
     }
     run->settled = true;
+    if (job_state_is_end(ending->state) && strcmp(run->row.cleanup, "failed") == 0)
+        journal_count_failure();
     log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /* What struct jobs is made of; only for files of this folder that implement jobs/jobs.h. */
 #include "jobs/check.h"
+#include "jobs/cleaners.h"
 #include "jobs/jobs.h"
 #include "jobs/notify.h"
 #include "jobs/pool.h"
@@ -15,6 +16,7 @@ struct jobs {
     struct check_pool *checks;
     pthread_t clock; /* hands out jobs; deadlines, retries, windows */
     bool clock_started;
+    int64_t clean_at_ns; /* the clock thread's: when leftovers are looked for next */
     struct lock lock; /* guards the members below */
     struct wait wake;
     bool woken;

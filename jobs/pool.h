@@ -25,12 +25,16 @@ void pool_stop(struct pool *pool);
 int pool_free_count(struct pool *pool);
 int pool_busy_count(struct pool *pool);
 
-/* Hands a claimed job (or an ended one, to be cleaned up) to a free worker; closes_at: when its
+/* Hands a claimed job to a free worker; closes_at: when its
  * window closes, 0 never. There must be a free worker (only the clock thread hands out). Takes the
  * row over. */
 void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at);
 
-/* True when a worker has the job. */
+/* Hands a job that does not run to a free worker, which cleans its instance up (jobs/cleanup.h); as
+ * pool_give. */
+void pool_give_cleanup(struct pool *pool, struct job_row *row);
+
+/* True when a worker has the job, to run it or for a clean-up. */
 bool pool_has(struct pool *pool, const char *id);
 
 /* False when the job was not given to a worker here. */

@@ -1,5 +1,6 @@
 #include "jobs/runner.h"
 #include "jobs/ending.h"
+#include "jobs/former.h"
 #include "jobs/journal.h"
 #include "jobs/kind.h"
 #include "jobs/measure/messages.h"
@@ -57,6 +58,8 @@ static int prepare(struct run *run, struct err *err)
         return -1;
     bool planned = run->plan.arm_count > 0;
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
+        return -1;
+    if (run->row.exclusive && former_wait(run, run->row.id, err) < 0)
         return -1;
     if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
         check_again(run, err) < 0 || (!planned && make_plan(run, err) < 0))
@@ -296,23 +299,5 @@ void runner_execute(struct run *run)
     if (rc == 0)
         rc = run->definition.kind->gather ? gather(run, &err) : run_all(run, &err);
     ending_settle(run, rc, &err);
-    log_context(NULL, NULL);
-}
-
-void runner_clean(struct run *run)
-{
-    struct err err = {0};
-    log_context("job", run->row.id);
-    int rc = run_connect(run, &err);
-    if (rc == 0)
-        rc = run_read_facts(run, &err); /* they say how files are deleted here */
-    if (rc == 0)
-        rc = journal_undo(run, &err);
-    if (rc == 0)
-        rc = journal_tell(run, &err);
-    if (rc == 0)
-        log_event(LOG_LEVEL_INFO, "cleaned_up", NULL);
-    else
-        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     log_context(NULL, NULL);
 }

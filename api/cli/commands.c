@@ -449,6 +449,31 @@ static int run_instances(struct http *http, const struct cli_args *args)
     return CLI_USAGE;
 }
 
+/* Fails when something is still open, or could not be undone, so that scripts see it. */
+static int run_reconcile(struct http *http, const struct cli_args *args)
+{
+    struct http_answer answer = {0};
+    cJSON *tree = NULL;
+    struct buf text = {0};
+    const char *body = args->dry_run ? "{\"dry_run\":true}" : "{}";
+    char *escaped = http_escape(args->operands[0]);
+    char *path = mem_format("/v1/instances/%s/reconcile", escaped);
+    struct http_request request = {
+        .method = "POST", .path = path, .body = body, .body_bytes = strlen(body)};
+    int status = ask_json(http, args, &request, &answer, &tree);
+    if (status == CLI_OK) {
+        bool is_clean = show_reconciled(tree, &text);
+        status = is_clean || args->dry_run ? CLI_OK : CLI_FAILED;
+        print(args->json ? answer.body : buf_text(&text));
+        http_answer_fini(&answer);
+    }
+    cJSON_Delete(tree);
+    buf_fini(&text);
+    free(escaped);
+    free(path);
+    return status;
+}
+
 /* --- the table ----------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -459,6 +484,7 @@ const struct cli_command cli_commands[] = {
     {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report},
     {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel},
     {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances},
+    {"reconcile", "NAME [--dry-run] [--json]", "Undo what jobs left on the instance NAME; with --dry-run only show it.", 1, 1, CLI_OPTION_DRY_RUN | CLI_OPTION_JSON, run_reconcile},
     {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health},
     {NULL, NULL, NULL, 0, 0, 0, NULL},
 };

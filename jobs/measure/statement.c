@@ -70,6 +70,8 @@ static const struct {
     [STATEMENT_READS]          = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?"},
     [STATEMENT_READS_PLAIN]    = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?"},
     [STATEMENT_FOREIGN_WORK]   = {READS, BY_TRIALS, 0, 0, "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%')"},
+    /* what an earlier session of one job, by its program's name, is still at */
+    [STATEMENT_FORMER_WORK]    = {READS, BY_TRIALS, 0, 0, "SELECT COUNT(*) FROM sys.dm_exec_requests AS r JOIN sys.dm_exec_sessions AS s ON s.session_id = r.session_id WHERE s.program_name = ? AND s.session_id <> @@SPID"},
 
     /* COPY_ONLY always: a benchmark must not become the base of somebody's differential backups */
     [STATEMENT_BACKUP] = {CHANGES, BY_BACKUPS, 0, 0, "BACKUP DATABASE {database} TO {devices} WITH COPY_ONLY{options}, NAME = {name}, STATS = 5"},
