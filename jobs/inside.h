@@ -17,7 +17,7 @@ struct jobs {
     pthread_t clock; /* hands out jobs; deadlines, retries, windows */
     bool clock_started;
     int64_t clean_at_ns; /* the clock thread's: when leftovers are looked for next */
-    struct lock lock; /* guards the members below */
+    struct lock lock;    /* guards the members below */
     struct wait wake;
     bool woken;
     bool ending;

@@ -52,7 +52,8 @@ static void hand_out(struct jobs *jobs)
     }
 }
 
-/* Jobs that ended, or wait, while their instance was away: what they left is undone when it is back.
+/* Jobs that ended, or wait, while their instance was away: what they left is undone when it is
+ * back.
  */
 static void clean_leftovers(struct jobs *jobs)
 {

@@ -18,8 +18,8 @@
 
 #define MESSAGE_IN_USE 3702 /* what is to be dropped is in use */
 
-#define UNDO_TRIES 4       /* of an undo that passes: a deadlock, a lock time-out */
-#define UNDO_PAUSE_MS 100  /* after the first of them; doubled each time */
+#define UNDO_TRIES 4      /* of an undo that passes: a deadlock, a lock time-out */
+#define UNDO_PAUSE_MS 100 /* after the first of them; doubled each time */
 
 static int undo_file(struct run *run, const struct intent_row *intent, struct err *err)
 {
@@ -158,8 +158,8 @@ static int undo_patiently(struct run *run, const struct intent_row *row, struct 
 static bool may_do_later(const struct run *run, const struct err *why)
 {
     return why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT || /* large file, slow disk */
-           why->code == ERR_CANCELLED || why->code == ERR_STORE ||
-           passes(why->detail) || mssql_is_dead(run->session);
+           why->code == ERR_CANCELLED || why->code == ERR_STORE || passes(why->detail) ||
+           mssql_is_dead(run->session);
 }
 
 static int undo_one(struct run *run, const struct intent_row *row, struct err *err)

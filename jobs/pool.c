@@ -25,8 +25,8 @@ struct worker {
     bool started;
     struct wait wake;
     /* all guarded by pool->lock */
-    bool busy;  /* from pool_give until the job is settled */
-    bool given; /* row and closes_at wait to be taken */
+    bool busy;   /* from pool_give until the job is settled */
+    bool given;  /* row and closes_at wait to be taken */
     bool cleans; /* its job does not run: it cleans up */
     struct job_row row;
     char id[40]; /* of its job while busy */

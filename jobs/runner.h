@@ -6,6 +6,5 @@
  */
 #include "jobs/run.h"
 
-
 /* Runs until the job is stored as ended, waiting or queued again. The run stays the caller's. */
 void runner_execute(struct run *run);

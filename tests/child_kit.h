@@ -25,15 +25,16 @@ int child_end(struct child *child, int signal);
 /* Waits for the end of one that ends by itself; false after this time. */
 bool child_has_died(struct child *child, int timeout_ms);
 
-/* One call; headers may be NULL; JSON with single quotes. The answer's JSON, NULL without a body. */
+/* One call; headers may be NULL; JSON with single quotes. The answer's JSON, NULL without a body.
+ */
 cJSON *child_ask(const struct child *child, const char *method, const char *target,
                  const char *headers, const char *body, int *out_status);
 
 /* A GET that must be answered by 200. */
 cJSON *child_get(const struct child *child, const char *target);
 
-/* POST /v1/jobs with this Idempotency-Key (out_status may be NULL); the id, to be freed. NULL when no
- * answer came: the daemon was killed meanwhile. */
+/* POST /v1/jobs with this Idempotency-Key (out_status may be NULL); the id, to be freed. NULL when
+ * no answer came: the daemon was killed meanwhile. */
 char *child_submit(const struct child *child, const char *key, const char *body, int *out_status);
 
 /* The job at its end, at most 60 s from now. */

@@ -110,9 +110,9 @@ static void a_killed_daemon_loses_and_doubles_nothing(void **state)
     char *main_id = child_submit(&child, "main", MAIN_BODY, &status);
     assert_int_equal(status, 202);
     char *parked = child_submit(&child, "parked",
-                          SWEEP(",'buffercount':[75]", SHORT ",'not_before':"
-                                                             "'2099-01-01T00:00:00Z'"),
-                          &status);
+                                SWEEP(",'buffercount':[75]", SHORT ",'not_before':"
+                                                                   "'2099-01-01T00:00:00Z'"),
+                                &status);
     assert_int_equal(status, 202);
     char *sides[KILLS];
     for (int i = 0; i < KILLS; i++) {
@@ -121,7 +121,8 @@ static void a_killed_daemon_loses_and_doubles_nothing(void **state)
         (void)sim_wait_for(sim, SIM_EVENT_STATEMENTS, "", point, 2000); /* all done: kill it idle */
         submit_and_kill(&child, key, SIDE_BODY);
         child_start(&child);
-        sides[i] = child_submit(&child, key, SIDE_BODY, &status); /* as a caller does who got no answer */
+        sides[i] =
+            child_submit(&child, key, SIDE_BODY, &status); /* as a caller does who got no answer */
         assert_true(status == 202 || status == 200);
     }
     cJSON *job = child_wait_for_end(&child, main_id);

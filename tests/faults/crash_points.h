@@ -1,7 +1,7 @@
 #pragma once
-/* What the drill and the daemon it kills share: a file that both map, named by SWEETSPOT_DRILL. Only
- * the daemon of the drills (sweetspotd-drill) looks at it; crash_points.c stands between jobs/ and
- * server/ there, by the linker's --wrap, and sweetspotd itself knows nothing of it. */
+/* What the drill and the daemon it kills share: a file that both map, named by SWEETSPOT_DRILL.
+ * Only the daemon of the drills (sweetspotd-drill) looks at it; crash_points.c stands between jobs/
+ * and server/ there, by the linker's --wrap, and sweetspotd itself knows nothing of it. */
 #include <stdatomic.h>
 #include <stdint.h>
 

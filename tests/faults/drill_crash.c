@@ -28,7 +28,7 @@ struct place {
     struct child child;
     struct sim *sim;
     struct crash_points *points;
-    int jobs; /* submitted so far */
+    int jobs;     /* submitted so far */
     char key[32]; /* of the last one */
 };
 
@@ -58,8 +58,7 @@ static void place_make(struct place *place)
                             "'encryption':'request','password':{'env':'SWEETSPOT_SECRET_SIM'}," //
                             DRILL_ALLOW "}",
                             sim_port(place->sim));
-    cJSON_Delete(
-        child_ask(&place->child, "PUT", "/v1/instances/sql01", NULL, body, &status));
+    cJSON_Delete(child_ask(&place->child, "PUT", "/v1/instances/sql01", NULL, body, &status));
     assert_int_equal(status, 201);
     free(body);
 }
@@ -132,8 +131,8 @@ static bool crash_at(struct place *place, const struct drill *drill, int64_t num
     if (!id) /* as a caller does who got no answer */
         id = child_submit(&place->child, place->key, drill->body, NULL);
     assert_non_null(id);
-    (void)snprintf(context, sizeof context, "%s, killed at point %d (%s)", drill->name,
-                   (int)number, place->points->last);
+    (void)snprintf(context, sizeof context, "%s, killed at point %d (%s)", drill->name, (int)number,
+                   place->points->last);
     expect_end(place, drill, id, context);
     free(id);
     return died;
@@ -164,8 +163,8 @@ static void a_crash_at_any_point_leaves_nothing_and_loses_nothing(void **state)
     const char *cursor = NULL;
     cJSON *list = NULL;
     do {
-        char *target = mem_format("/v1/jobs?limit=500%s%s", cursor ? "&cursor=" : "",
-                                  cursor ? cursor : "");
+        char *target =
+            mem_format("/v1/jobs?limit=500%s%s", cursor ? "&cursor=" : "", cursor ? cursor : "");
         cJSON *next = child_get(&place.child, target);
         free(target);
         cJSON_Delete(list);
@@ -175,9 +174,10 @@ static void a_crash_at_any_point_leaves_nothing_and_loses_nothing(void **state)
     } while (cursor);
     cJSON_Delete(list);
     assert_int_equal(found, place.jobs);
-    print_message("%d crash points in %zu drills, %d kills, %d jobs: 0 flags, snapshots, tables and "
-                  "files left, 0 trials lost, 0 doubled, every flag as before\n",
-                  points, drill_count, kills, place.jobs);
+    print_message(
+        "%d crash points in %zu drills, %d kills, %d jobs: 0 flags, snapshots, tables and "
+        "files left, 0 trials lost, 0 doubled, every flag as before\n",
+        points, drill_count, kills, place.jobs);
     place_end(&place);
 }
 

@@ -35,8 +35,8 @@ void drill_set_flag(struct sim *sim, const struct drill *drill);
  * when it is not so. */
 void drill_expect_clean(struct sim *sim, const struct drill *drill, const char *context);
 
-/* job, trials (a list answer) and report (NULL: none is needed) as the API gives them: it ended well,
- * each arm has exactly one good trial in each block, and the report counts just these. */
+/* job, trials (a list answer) and report (NULL: none is needed) as the API gives them: it ended
+ * well, each arm has exactly one good trial in each block, and the report counts just these. */
 void drill_expect_whole(const struct drill *drill, const cJSON *job, const cJSON *trials,
                         const cJSON *report, const char *context);
 
