@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#define POINTS_SHORT 24 /* of each kind */
+#define POINTS_SHORT 12 /* of each kind */
 #define DEATH_MS 30000
 
 static bool is_long; /* set by main */
