@@ -15,8 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSING_PAUSE_MS 1000  /* after a deadlock or lock time-out, before the repeat */
+#define PASSING_PAUSE_MS 1000 /* after a deadlock or lock time-out, before the repeat; doubled */
+#define PASSING_PAUSE_LONGEST_MS 30000
 #define LOST_STEP "connection" /* of a trial's error: the connection was lost in it */
+
+static _Atomic int64_t first_pause_ms = PASSING_PAUSE_MS;
+
+void runner_set_first_pause(int64_t ms)
+{
+    atomic_store(&first_pause_ms, ms);
+}
 
 /* --- preparing ----------------------------------------------------------------------------- */
 
@@ -216,7 +224,7 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 static int run_step(struct run *run, const struct design_step *step, struct err *err)
 {
     enum trial_status status = TRIAL_OK;
-    for (;;) {
+    for (int64_t pause_ms = atomic_load(&first_pause_ms);; pause_ms *= 2) {
         if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
             run_trial(run, step, &status, err) < 0)
             return -1;
@@ -224,7 +232,9 @@ static int run_step(struct run *run, const struct design_step *step, struct err 
             return 0;
         if (repeats_of(run, step->arm) > run->definition.design.max_repetitions)
             break;
-        if (run_pause(run, PASSING_PAUSE_MS, err) < 0)
+        if (pause_ms > PASSING_PAUSE_LONGEST_MS)
+            pause_ms = PASSING_PAUSE_LONGEST_MS;
+        if (run_pause(run, pause_ms, err) < 0)
             return -1;
     }
     run_warn(run,
