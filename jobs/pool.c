@@ -382,6 +382,8 @@ void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
             why = over(run, now_ms, mono_ns);
         if (why != RUN_GO)
             run_stop(run, why);
+        else
+            run_give_up_trial(run, mono_ns);
         release(pool, &pool->workers[i]);
     }
 }

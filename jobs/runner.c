@@ -201,6 +201,7 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
     struct err store_err = {0};
     run_set_current(run, step->arm);
     int rc = run->definition.kind->trial(run, step, &trial, err);
+    atomic_store(&run->trial_until_ns, 0); /* what follows undoes it */
     bool lost =
         rc < 0 && err->code == ERR_UNREACHABLE && (enum run_stop)atomic_load(&run->stop) == RUN_GO;
     bool tells = trial.started_at != 0 &&

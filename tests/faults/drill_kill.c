@@ -129,7 +129,7 @@ static void random_kills_leave_nothing_and_lose_nothing(void **state)
                   "0 trials lost, 0 doubled\n",
                   SEED, kills, place.jobs);
     assert_int_equal(child_end(&place.child, SIGTERM), 0);
-    sim_stop(place.sim);
+    drill_sim_stop(place.sim);
     child_remove(&place.child);
     free(place.drills);
     free(place.ids);

@@ -65,6 +65,12 @@ struct sim *drill_sim_start(const char *conf_dir)
     return sim;
 }
 
+void drill_sim_stop(struct sim *sim)
+{
+    sim_stop(sim);
+    mssql_fini();
+}
+
 void drill_set_flag(struct sim *sim, const struct drill *drill)
 {
     char error[SIM_ERROR_SIZE];

@@ -28,6 +28,9 @@ extern const size_t drill_count;
  * a daemon in this process has done so. */
 struct sim *drill_sim_start(const char *conf_dir);
 
+/* Ends one that was started with a conf_dir. */
+void drill_sim_stop(struct sim *sim);
+
 /* Puts the flag into the state that the drill begins with. */
 void drill_set_flag(struct sim *sim, const struct drill *drill);
 
