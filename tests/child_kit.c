@@ -41,8 +41,21 @@ static int read_port(int fd)
     return (int)strtol(colon + 1, NULL, 10);
 }
 
+/* A test that fails must not leave its daemon behind. */
+static pid_t running;
+
+static void kill_running(void)
+{
+    if (running > 0)
+        (void)kill(running, SIGKILL);
+}
+
 void child_start(struct child *child)
 {
+    static bool registered;
+    if (!registered)
+        assert_int_equal(atexit(kill_running), 0);
+    registered = true;
     char program[] = "sweetspotd";
     char no_file[] = "--config=/dev/null";
     char listen[] = "--listen=127.0.0.1:0";
@@ -55,6 +68,7 @@ void child_start(struct child *child)
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
     assert_int_equal(posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO), 0);
     assert_int_equal(posix_spawn(&child->pid, child->program, &actions, NULL, argv, environ), 0);
+    running = child->pid;
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(out[1]);
     child->port = read_port(out[0]);
@@ -67,7 +81,7 @@ int child_end(struct child *child, int signal)
     int status = 0;
     assert_int_equal(kill(child->pid, signal), 0);
     assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-    child->pid = 0;
+    child->pid = running = 0;
     return status;
 }
 
@@ -80,7 +94,7 @@ bool child_has_died(struct child *child, int timeout_ms)
     (void)close(polls.fd);
     if (died)
         assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-    child->pid = died ? 0 : child->pid;
+    child->pid = running = died ? 0 : child->pid;
     return died;
 }
 
