@@ -41,6 +41,6 @@ bool pool_has(struct pool *pool, const char *id);
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why);
 bool pool_current(struct pool *pool, const char *id, struct job_current *out);
 
-/* Stops runs whose time, deadline or window is over, gives up trials whose time is, and once more those that were stopped and
- * still run. */
+/* Stops runs whose time, deadline or window is over, gives up trials whose time is, and once more
+ * those that were stopped and still run. */
 void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns);

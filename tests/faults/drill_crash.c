@@ -19,10 +19,11 @@
 
 #include <cmocka.h>
 
-#define POINTS_SHORT 12 /* of each kind */
+/* Of each kind; 0: all. */
+static const int points_of[] = {[DRILL_SMALL] = 3, [DRILL_SHORT] = 12, [DRILL_LONG] = 0};
 #define DEATH_MS 30000
 
-static bool is_long; /* set by main */
+static int points_wanted; /* set by main */
 
 struct place {
     struct child child;
@@ -141,7 +142,7 @@ static bool crash_at(struct place *place, const struct drill *drill, int64_t num
 static int drill_kind(struct place *place, const struct drill *drill, int *out_kills)
 {
     int64_t points = count_points(place, drill);
-    int64_t step = is_long || points <= POINTS_SHORT ? 1 : points / POINTS_SHORT;
+    int64_t step = points_wanted > 0 && points > points_wanted ? points / points_wanted : 1;
     int kills = 0;
     for (int64_t number = 1; number <= points; number += step)
         kills += crash_at(place, drill, number);
@@ -195,7 +196,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crash_at_any_point_leaves_nothing_and_loses_nothing),
     };
-    is_long = drill_is_long(argc, argv);
+    points_wanted = points_of[drill_form(argc, argv)];
     if (!getenv("SWEETSPOT_TEST_DRILL"))
         return 77; /* skipped: the build names the program */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,14 +16,13 @@
 
 #include <cmocka.h>
 
-#define KILLS_SHORT 60
-#define KILLS_LONG 500
 #define KILLS_A_JOB 2
 #define STATEMENTS_MOST 60 /* between two kills */
 #define MOMENT_US 3000     /* and how much later, at most */
 #define SEED 42u
 
-static int kills = KILLS_SHORT; /* set by main */
+static const int kills_of[] = {[DRILL_SMALL] = 8, [DRILL_SHORT] = 60, [DRILL_LONG] = 500};
+static int kills; /* set by main */
 
 struct place {
     struct child child;
@@ -140,9 +139,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_kills_leave_nothing_and_lose_nothing),
     };
-    if (drill_is_long(argc, argv))
-        kills = KILLS_LONG;
-    else if (argc > 1)
+    enum drill_form form = drill_form(argc, argv);
+    kills = kills_of[form];
+    if (argc > 1 && form != DRILL_LONG)
         kills = (int)strtol(argv[1], NULL, 10);
     if (!getenv("SWEETSPOT_TEST_DAEMON"))
         return 77; /* skipped: the build names the program */

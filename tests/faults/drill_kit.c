@@ -140,8 +140,10 @@ unsigned drill_random(unsigned *seed)
     return *seed >> 16;
 }
 
-bool drill_is_long(int argc, char **argv)
+enum drill_form drill_form(int argc, char **argv)
 {
-    const char *form = argc > 1 ? argv[1] : getenv("SWEETSPOT_DRILLS");
-    return form && strcmp(form, "long") == 0;
+    const char *form = getenv("SWEETSPOT_DRILLS");
+    if (argc > 1)
+        return strcmp(argv[1], "long") == 0 ? DRILL_LONG : DRILL_SHORT;
+    return form && strcmp(form, "small") == 0 ? DRILL_SMALL : DRILL_SHORT;
 }

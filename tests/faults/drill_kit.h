@@ -46,5 +46,10 @@ void drill_expect_whole(const struct drill *drill, const cJSON *job, const cJSON
 /* The same numbers in every run: a fault must be found again. */
 unsigned drill_random(unsigned *seed);
 
-/* True when the long form is asked for: an argument "long", or SWEETSPOT_DRILLS=long. */
-bool drill_is_long(int argc, char **argv);
+/* How much is done. */
+enum drill_form {
+    DRILL_SMALL, /* SWEETSPOT_DRILLS=small: for builds that are slow */
+    DRILL_SHORT,
+    DRILL_LONG, /* an argument "long" */
+};
+enum drill_form drill_form(int argc, char **argv);

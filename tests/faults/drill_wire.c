@@ -17,12 +17,13 @@
 
 #include <cmocka.h>
 
-#define CUTS_SHORT 3    /* statements of each kind, each cut before and after */
-#define ERRORS_SHORT 16 /* pairs of statement and error of each kind */
 #define SEED 7u
 
-static bool is_long;                     /* set by main */
-static int errors_a_kind = ERRORS_SHORT; /* set by main; 0: all */
+/* Of each kind: statements, each cut before and after; pairs of statement and error; 0: all. */
+static const int cuts_of[] = {[DRILL_SMALL] = 1, [DRILL_SHORT] = 3, [DRILL_LONG] = 0};
+static const int errors_of[] = {[DRILL_SMALL] = 4, [DRILL_SHORT] = 16, [DRILL_LONG] = 0};
+static int cuts_a_kind; /* these are set by main */
+static int errors_a_kind;
 
 /* clang-format off */
 /* Number and severity: domain.md 2.2. */
@@ -147,7 +148,7 @@ static void a_cut_connection_leaves_nothing_and_loses_nothing(void **state)
     place_make(&place);
     for (size_t i = 0; i < drill_count; i++) {
         int statements = count_statements(&place, &drills[i]);
-        int step = is_long || statements <= CUTS_SHORT ? 1 : statements / CUTS_SHORT;
+        int step = cuts_a_kind > 0 && statements > cuts_a_kind ? statements / cuts_a_kind : 1;
         int before = cuts;
         for (int nth = 1; nth <= statements; nth += step) {
             cut(&place, &drills[i], "drop_before", nth);
@@ -289,8 +290,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_passes_is_tried_again_a_limited_number_of_times),
         cmocka_unit_test(a_disk_that_fills_up_leaves_nothing),
     };
-    is_long = drill_is_long(argc, argv);
-    if (is_long)
-        errors_a_kind = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
+    enum drill_form form = drill_form(argc, argv);
+    cuts_a_kind = cuts_of[form];
+    errors_a_kind = argc > 2 ? (int)strtol(argv[2], NULL, 10) : errors_of[form];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
