@@ -8,6 +8,9 @@
 #include "jobs/watch.h"
 #include "server/lock.h"
 
+/* For tests: how often windows, deadlines and retries are looked at; 1 s else. Before jobs_start. */
+void jobs_set_tick(int64_t ms);
+
 struct jobs {
     struct jobs_parts parts;
     struct pool *pool;

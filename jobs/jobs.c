@@ -8,12 +8,20 @@
 #include "server/mem.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CLEAN_NS                                                                                   \
     (60 * INT64_C(1000000000)) /* leftovers of ended jobs are looked for once a minute */
 #define TICK_NS 1000000000     /* windows, deadlines and retries are looked at once a second */
+
+static _Atomic int64_t tick_ns = TICK_NS;
+
+void jobs_set_tick(int64_t ms)
+{
+    atomic_store(&tick_ns, ms * 1000000);
+}
 
 /* --- the clock thread ---------------------------------------------------------------------- */
 
@@ -88,13 +96,13 @@ static bool wait_for_work(struct jobs *jobs, int64_t tick_at_ns)
 static void *clock_thread(void *arg)
 {
     struct jobs *jobs = arg;
-    int64_t tick_at_ns = clock_mono_ns() + TICK_NS;
+    int64_t tick_at_ns = clock_mono_ns() + atomic_load(&tick_ns);
     jobs->clean_at_ns = clock_mono_ns();
     hand_out(jobs);
     while (wait_for_work(jobs, tick_at_ns)) {
         if (clock_mono_ns() >= tick_at_ns) { /* also when wakes never let it sleep */
             pool_tick(jobs->pool, clock_wall_ms(), clock_mono_ns());
-            tick_at_ns = clock_mono_ns() + TICK_NS;
+            tick_at_ns = clock_mono_ns() + atomic_load(&tick_ns);
         }
         hand_out(jobs);
         if (clock_mono_ns() >= jobs->clean_at_ns) /* after the queue: it finds who waits for it */

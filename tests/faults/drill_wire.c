@@ -3,6 +3,7 @@
  * In the short form a sample of them, the same in every run; `drill_wire long`: all, which takes
  * hours; `drill_wire long 200`: every cut, and 200 pairs of statement and error of each kind. */
 #include "jobs/ending.h"
+#include "jobs/inside.h"
 #include "jobs/runner.h"
 #include "server/mem.h"
 #include "tests/faults/drill_kit.h"
@@ -63,6 +64,7 @@ static void register_again(struct place *place)
 
 static void place_make(struct place *place)
 {
+    jobs_set_tick(5);
     *place = (struct place){.house = harness_start(NULL)};
     sim_stop(place->house->sim); /* the one of the drills has a table to copy */
     place->house->sim = drill_sim_start(NULL);
