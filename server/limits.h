@@ -29,6 +29,4 @@
 #define LIMIT_CANCEL_S 60             /* a BACKUP that is cancelled first ends the I/O it began */
 #define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */
 #define LIMIT_CHECK_S 15              /* a person waits for it, and so do proxies */
-#define LIMIT_SNAPSHOT_S                                                                           \
-    (30 * 60) /* of one trial: it slows every write of its source, which cannot                    \
-                 be restored or dropped meanwhile */
+#define LIMIT_SNAPSHOT_S 1800         /* of a trial: they slow all writes, block restores */

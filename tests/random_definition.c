@@ -6,9 +6,9 @@
 
 static uint64_t seed;
 
-void random_start(uint64_t value)
+void random_start(uint64_t first)
 {
-    seed = value;
+    seed = first;
 }
 
 static uint64_t next(void) /* splitmix64 */

@@ -9,7 +9,7 @@
 extern const char *const random_allowed[];
 extern const size_t random_allowed_count;
 
-void random_start(uint64_t seed);
+void random_start(uint64_t first);
 
 /* One more; the caller deletes it. */
 cJSON *random_definition(void);

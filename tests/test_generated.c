@@ -165,9 +165,10 @@ static void look(const cJSON *tree, const char *text, bool changes_something)
         fail_with(tree, text, "a banned word");
     if (changes_something) {
         int found = find_shape(change_shapes, sizeof changes / sizeof changes[0], buf_text(&shape));
-        if (found < 0)
+        if (found >= 0)
+            shape_counts[found]++;
+        else
             fail_with(tree, text, buf_text(&shape));
-        shape_counts[found]++;
         if (!texts_are_good(buf_text(&texts)))
             fail_with(tree, text, "a text that is no file of ours in an allowed folder");
     } else if (strstr(buf_text(&shape), " INTO ") ||
@@ -267,8 +268,7 @@ static void the_look_itself_finds_what_is_forbidden(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "BACKUP DATABASE [a] TO DISK = N'/backup/sweetspot_{job}_1.bak' WITH NAME = N'x', STATS = "
-        "5",
+        "BACKUP DATABASE [a] TO DISK = N'/backup/sweetspot_{job}_1.bak' WITH NAME = N'x'",
         "BACKUP LOG [a] TO DISK = N'NUL' WITH COPY_ONLY, NAME = N'x', STATS = 5",
         "BACKUP DATABASE [a] TO DISK = N'NUL' WITH COPY_ONLY, DIFFERENTIAL, NAME = N'x', STATS = 5",
         "BACKUP DATABASE [a] TO DISK = N'NUL' WITH COPY_ONLY, FORMAT, NAME = N'x', STATS = 5",

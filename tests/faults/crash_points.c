@@ -97,7 +97,7 @@ struct listener {
     const char *batch;
 };
 
-static void on_message(void *ctx, const struct mssql_message *message)
+static void hear(void *ctx, const struct mssql_message *message)
 {
     const struct listener *listener = ctx;
     if (message->number != PROGRESS)
@@ -105,12 +105,12 @@ static void on_message(void *ctx, const struct mssql_message *message)
     listener->on_message(listener->ctx, message);
 }
 
-int __wrap_mssql_execute(struct mssql *session, const char *batch, mssql_on_message *on_msg,
+int __wrap_mssql_execute(struct mssql *session, const char *batch, mssql_on_message *on_message,
                          void *ctx, struct err *err)
 {
-    struct listener listener = {on_msg, ctx, batch};
+    struct listener listener = {on_message, ctx, batch};
     point("before", batch);
-    int rc = __real_mssql_execute(session, batch, on_msg ? on_message : NULL, &listener, err);
+    int rc = __real_mssql_execute(session, batch, on_message ? hear : NULL, &listener, err);
     point("after", batch);
     return rc;
 }
