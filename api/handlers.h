@@ -20,6 +20,9 @@ void instance_check(struct req *req);
 /* audit.c */
 void audit_list(struct req *req);
 
+/* reconcile.c */
+void instance_reconcile(struct req *req);
+
 /* jobs.c, job_list.c */
 void job_post(struct req *req);
 void job_get(struct req *req);

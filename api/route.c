@@ -17,6 +17,7 @@ const struct route routes[] = {
     {"PUT",    "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, instance_put},
     {"DELETE", "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, instance_delete},
     {"POST",   "/v1/instances/{name}/check",      SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, instance_check},
+    {"POST",   "/v1/instances/{name}/reconcile",  SCOPE_ADMIN,  BODY_MAYBE, JSON_ONLY, instance_reconcile},
     {"GET",    "/v1/jobs",                        SCOPE_READ,   BODY_NONE, JSON_ONLY, job_list},
     {"POST",   "/v1/jobs",                        SCOPE_SUBMIT, BODY_JSON, JSON_ONLY, job_post},
     {"GET",    "/v1/jobs/{id}",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, job_get},
@@ -122,7 +123,7 @@ static int check_body(struct req *req, const struct route *route)
                        LIMIT_BODY_BYTES);
         return -1;
     }
-    if (req->body_bytes == 0 && route->body == BODY_NONE)
+    if (req->body_bytes == 0 && route->body != BODY_JSON)
         return 0;
     if (req->body_bytes == 0) {
         problem_fault(req, "", "must be an object: this call needs a body");

@@ -4,8 +4,9 @@
 #include "api/request.h"
 
 enum route_body {
-    BODY_NONE, /* none, or {} */
-    BODY_JSON, /* an object */
+    BODY_NONE,  /* none, or {} */
+    BODY_MAYBE, /* none, or an object */
+    BODY_JSON,  /* an object */
 };
 
 struct route {

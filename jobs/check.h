@@ -43,9 +43,11 @@ void check_pool_drain(struct check_pool *pool);
 /* Drains, then frees; every check must have been ended. Accepts NULL. */
 void check_pool_stop(struct check_pool *pool);
 
-/* As jobs_check_begin, jobs_plan_begin and jobs_check_end. */
+/* As jobs_check_begin, jobs_plan_begin, jobs_reconcile_begin and jobs_check_end. */
 struct jobs_checking *check_pool_begin(struct check_pool *pool, const char *definition,
                                        jobs_on_check *on_check, void *ctx);
 struct jobs_checking *check_pool_plan(struct check_pool *pool, struct job_row *row,
                                       const char *refusal, jobs_on_check *on_check, void *ctx);
+struct jobs_checking *check_pool_reconcile(struct check_pool *pool, const char *instance,
+                                           bool dry_run, jobs_on_check *on_check, void *ctx);
 cJSON *check_pool_end(struct check_pool *pool, struct jobs_checking *checking);

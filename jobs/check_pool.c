@@ -1,5 +1,6 @@
 /* Threads that check instances, so that neither a request nor a worker waits for one. */
 #include "jobs/check.h"
+#include "jobs/cleanup.h"
 #include "jobs/preview.h"
 #include "server/lock.h"
 #include "server/mem.h"
@@ -22,6 +23,8 @@ struct jobs_checking {
     struct instance instance;   /* of a check */
     struct job_row row;         /* of a plan: the job; its id is set */
     char *refusal;              /* of a plan */
+    char *reconciled;           /* of a clean-up: the instance's name */
+    bool dry_run;               /* of a clean-up */
     struct jobs_checking *next; /* of the list it is in */
     /* guarded by pool->lock */
     jobs_on_check *on_check; /* NULL when it was called or must not be */
@@ -52,6 +55,7 @@ static void checking_free(struct jobs_checking *checking)
     instance_fini(&checking->instance);
     job_row_fini(&checking->row);
     free(checking->refusal);
+    free(checking->reconciled);
     cJSON_Delete(checking->answer);
     free(checking);
 }
@@ -102,12 +106,19 @@ static void give_up(struct jobs_checking *checking)
 
 /* --- threads ------------------------------------------------------------------------------- */
 
-static void run_check(struct check_pool *pool, struct jobs_checking *checking)
+static cJSON *find_out(const struct jobs_parts *parts, struct jobs_checking *checking)
 {
     struct check_control control = {set_session, given_up, checking};
-    cJSON *answer = checking->row.id
-                        ? preview_make(pool->parts, &checking->row, checking->refusal, &control)
-                        : check_instance(pool->parts, &checking->instance, &control);
+    if (checking->reconciled)
+        return cleanup_reconcile(parts, checking->reconciled, checking->dry_run, &control);
+    if (checking->row.id)
+        return preview_make(parts, &checking->row, checking->refusal, &control);
+    return check_instance(parts, &checking->instance, &control);
+}
+
+static void run_check(struct check_pool *pool, struct jobs_checking *checking)
+{
+    cJSON *answer = find_out(pool->parts, checking);
     lock_take(&pool->lock);
     (void)unlink_checking(&pool->running, checking); /* it is there */
     checking->running = false;
@@ -241,6 +252,15 @@ struct jobs_checking *check_pool_plan(struct check_pool *pool, struct job_row *r
     checking->row = *row;
     *row = (struct job_row){0};
     checking->refusal = mem_copy(refusal);
+    return put_in_line(pool, checking, on_check, ctx);
+}
+
+struct jobs_checking *check_pool_reconcile(struct check_pool *pool, const char *instance,
+                                           bool dry_run, jobs_on_check *on_check, void *ctx)
+{
+    struct jobs_checking *checking = mem_alloc(1, sizeof *checking);
+    checking->reconciled = mem_copy(instance);
+    checking->dry_run = dry_run;
     return put_in_line(pool, checking, on_check, ctx);
 }
 

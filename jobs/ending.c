@@ -137,6 +137,8 @@ static void store_ending(struct ending *ending)
         pause_ms = pause_ms < STORE_PAUSE_LONGEST_MS / 2 ? 2 * pause_ms : STORE_PAUSE_LONGEST_MS;
     }
     run->settled = true;
+    if (job_state_is_end(ending->state) && strcmp(run->row.cleanup, "failed") == 0)
+        journal_count_failure();
     log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
 }
 
@@ -175,11 +177,20 @@ static cJSON *look_behind(struct run *run)
     return left;
 }
 
+/* A connection that is lost on the way is made anew, once: a server that answered a moment ago is
+ * not away. */
+static int undo(struct run *run, struct err *err)
+{
+    bool was_there = run_session(run) && !mssql_is_dead(run_session(run));
+    int rc = journal_undo(run, err);
+    return rc < 0 && was_there && err->code == ERR_UNREACHABLE ? journal_undo(run, err) : rc;
+}
+
 /* Removes what is still there and says what could not be; cJSON array or NULL. */
 static cJSON *clean_up(struct run *run)
 {
     struct err err = {0};
-    if (journal_undo(run, &err) < 0)
+    if (undo(run, &err) < 0)
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     return look_behind(run);
 }

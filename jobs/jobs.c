@@ -1,4 +1,6 @@
+#include "jobs/cleanup.h"
 #include "jobs/inside.h"
+#include "jobs/journal.h"
 #include "jobs/preview.h"
 #include "jobs/scheduler.h"
 #include "server/clock.h"
@@ -6,12 +8,20 @@
 #include "server/mem.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CLEAN_NS                                                                                   \
     (60 * INT64_C(1000000000)) /* leftovers of ended jobs are looked for once a minute */
 #define TICK_NS 1000000000     /* windows, deadlines and retries are looked at once a second */
+
+static _Atomic int64_t tick_ns = TICK_NS;
+
+void jobs_set_tick(int64_t ms)
+{
+    atomic_store(&tick_ns, ms * 1000000);
+}
 
 /* --- the clock thread ---------------------------------------------------------------------- */
 
@@ -33,7 +43,7 @@ static void hand_out(struct jobs *jobs)
     struct err err = {0};
     end_overdue(jobs); /* what is too late must not start */
     for (;;) {
-        struct claim claim = {.now_ms = clock_wall_ms()};
+        struct claim claim = {.now_ms = clock_wall_ms(), .cleaners = jobs->parts.cleaners};
         if (pool_free_count(jobs->pool) == 0)
             return;
         if (store_write(jobs->parts.store, scheduler_claim_work, &claim, &err) < 0) {
@@ -42,25 +52,33 @@ static void hand_out(struct jobs *jobs)
             log_event(LOG_LEVEL_ERROR, "claim_failed", "error=%s", log_quote(err.msg));
             return;
         }
+        if (claim.needs_cleanup)
+            jobs->clean_at_ns = clock_mono_ns(); /* a job waits for it */
         if (!claim.found)
             return;
         pool_give(jobs->pool, &claim.row, claim.closes_at);
     }
 }
 
-/* Jobs that ended while their instance was away: what they left is undone when it is back. */
+/* Jobs that ended, or wait, while their instance was away: what they left is undone when it is
+ * back.
+ */
 static void clean_leftovers(struct jobs *jobs)
 {
+    bool all = true;
     struct leftovers *leftovers = mem_alloc(1, sizeof *leftovers);
     struct err err = {0};
     if (store_read(jobs->parts.store, scheduler_leftovers_work, leftovers, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "leftovers_failed", "error=%s", log_quote(err.msg));
     for (size_t i = 0; i < leftovers->count; i++) {
-        if (pool_free_count(jobs->pool) > 0 && !pool_has(jobs->pool, leftovers->rows[i].id))
-            pool_give(jobs->pool, &leftovers->rows[i], 0);
+        bool is_free = pool_free_count(jobs->pool) > 0;
+        all &= is_free;
+        if (is_free && !pool_has(jobs->pool, leftovers->rows[i].id))
+            pool_give_cleanup(jobs->pool, &leftovers->rows[i]);
         job_row_fini(&leftovers->rows[i]);
     }
     free(leftovers);
+    jobs->clean_at_ns = clock_mono_ns() + (all ? CLEAN_NS : TICK_NS);
 }
 
 /* Waits for a wake, or until the next tick is due. False when the threads must end. */
@@ -78,19 +96,17 @@ static bool wait_for_work(struct jobs *jobs, int64_t tick_at_ns)
 static void *clock_thread(void *arg)
 {
     struct jobs *jobs = arg;
-    int64_t tick_at_ns = clock_mono_ns() + TICK_NS;
-    int64_t clean_at_ns = clock_mono_ns();
+    int64_t tick_at_ns = clock_mono_ns() + atomic_load(&tick_ns);
+    jobs->clean_at_ns = clock_mono_ns();
     hand_out(jobs);
     while (wait_for_work(jobs, tick_at_ns)) {
         if (clock_mono_ns() >= tick_at_ns) { /* also when wakes never let it sleep */
             pool_tick(jobs->pool, clock_wall_ms(), clock_mono_ns());
-            tick_at_ns = clock_mono_ns() + TICK_NS;
+            tick_at_ns = clock_mono_ns() + atomic_load(&tick_ns);
         }
         hand_out(jobs);
-        if (clock_mono_ns() >= clean_at_ns) { /* after the queue: a run cleans up first anyway */
+        if (clock_mono_ns() >= jobs->clean_at_ns) /* after the queue: it finds who waits for it */
             clean_leftovers(jobs);
-            clean_at_ns = clock_mono_ns() + CLEAN_NS;
-        }
     }
     return NULL;
 }
@@ -111,6 +127,7 @@ int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *er
     int64_t now = clock_wall_ms();
     int failed = 0;
     jobs->parts = *parts;
+    jobs->parts.cleaners = cleaners_new();
     lock_init(&jobs->lock);
     wait_init(&jobs->wake);
     jobs->watchers = watchers_new();
@@ -158,6 +175,7 @@ void jobs_stop(struct jobs *jobs)
     pool_stop(jobs->pool);
     notify_stop(jobs->notify);
     watchers_free(jobs->watchers);
+    cleaners_free(jobs->parts.cleaners);
     wait_fini(&jobs->wake);
     lock_fini(&jobs->lock);
     free(jobs);
@@ -215,6 +233,17 @@ cJSON *jobs_plan_unasked(struct jobs *jobs, struct job_row *row, const char *ref
     return preview_unasked(&jobs->parts, row, refusal, why);
 }
 
+struct jobs_checking *jobs_reconcile_begin(struct jobs *jobs, const char *instance, bool dry_run,
+                                           jobs_on_check *on_check, void *ctx)
+{
+    return check_pool_reconcile(jobs->checks, instance, dry_run, on_check, ctx);
+}
+
+cJSON *jobs_reconcile_unasked(struct jobs *jobs, const char *instance, const char *why)
+{
+    return cleanup_list(&jobs->parts, instance, why);
+}
+
 cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
 {
     return check_pool_end(jobs->checks, checking);
@@ -223,4 +252,10 @@ cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
 int jobs_busy(struct jobs *jobs)
 {
     return pool_busy_count(jobs->pool);
+}
+
+int64_t jobs_cleanup_failures(const struct jobs *jobs)
+{
+    (void)jobs; /* counted for the process */
+    return journal_failures();
 }

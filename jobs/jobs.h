@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 struct jobs;
+struct cleaners;
 
 /* What jobs stand on; borrowed until jobs_stop returns. */
 struct jobs_parts {
@@ -21,6 +22,7 @@ struct jobs_parts {
     struct secrets *secrets;
     struct egress *egress;
     const struct config *config;
+    struct cleaners *cleaners; /* made by jobs_start; NULL before */
 };
 
 /* Takes up what an earlier process left running, then starts the threads. */
@@ -112,6 +114,11 @@ struct jobs_checking *jobs_plan_begin(struct jobs *jobs, struct job_row *row, co
  * reads the store. The caller frees it. */
 cJSON *jobs_plan_unasked(struct jobs *jobs, struct job_row *row, const char *refusal,
                          const char *why);
+/* The same for a clean-up of an instance (api.md §2, reconcile). */
+struct jobs_checking *jobs_reconcile_begin(struct jobs *jobs, const char *instance, bool dry_run,
+                                           jobs_on_check *on_check, void *ctx);
+/* What is open on it, from the store alone; why: what goes on meanwhile. The caller frees it. */
+cJSON *jobs_reconcile_unasked(struct jobs *jobs, const char *instance, const char *why);
 /* After it returns on_check is not and will not be called. The answer of api.md §2 or §3, the
  * caller's; NULL when there is none yet: the check is given up. Accepts NULL. */
 cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking);
@@ -126,3 +133,6 @@ char *job_report_markdown(const char *report);
 
 /* How many workers are busy, for readyz. */
 int jobs_busy(struct jobs *jobs);
+
+/* How many clean-ups have failed since the process began, for /metrics. */
+int64_t jobs_cleanup_failures(const struct jobs *jobs);

@@ -1,6 +1,9 @@
 #include "jobs/journal.h"
+#include "jobs/event.h"
 #include "jobs/files.h"
 #include "jobs/flags.h"
+#include "jobs/former.h"
+#include "jobs/measure/messages.h"
 #include "jobs/measure/own_name.h"
 #include "jobs/snapshots.h"
 #include "jobs/state.h"
@@ -9,8 +12,14 @@
 #include "server/ids.h"
 #include "server/mem.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MESSAGE_IN_USE 3702 /* what is to be dropped is in use */
+
+#define UNDO_TRIES 4      /* of an undo that passes: a deadlock, a lock time-out */
+#define UNDO_PAUSE_MS 100 /* after the first of them; doubled each time */
 
 static int undo_file(struct run *run, const struct intent_row *intent, struct err *err)
 {
@@ -120,14 +129,48 @@ static int undo_by_table(struct run *run, const struct intent_row *row, struct e
                    row->action);
 }
 
+/* What passes: a lock, a deadlock, somebody who still reads the snapshot. */
+static bool passes(int number)
+{
+    return message_is_passing(number) || number == MESSAGE_IN_USE;
+}
+
+/* An error of the server's is tried once more at once, one that passes a few times more. */
+static int undo_patiently(struct run *run, const struct intent_row *row, struct err *err)
+{
+    int64_t pause_ms = UNDO_PAUSE_MS;
+    int rc = undo_by_table(run, row, err);
+    for (int tries = 1; rc < 0 && tries < UNDO_TRIES; tries++) {
+        bool passing = passes(err->detail);
+        bool answered = err->code == ERR_SQL || (err->code == ERR_REFUSED && err->detail != 0);
+        if (!answered || mssql_is_dead(run_session(run)) || (tries > 1 && !passing))
+            break;
+        if (passing)
+            (void)run_rest(run, pause_ms); /* also while the daemon ends: the tries are few */
+        pause_ms *= 2;
+        *err = (struct err){0};
+        rc = undo_by_table(run, row, err);
+    }
+    return rc;
+}
+
+/* True when it may do later: the intent stays open. */
+static bool may_do_later(const struct run *run, const struct err *why)
+{
+    return why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT || /* large file, slow disk */
+           why->code == ERR_CANCELLED || why->code == ERR_STORE || passes(why->detail) ||
+           mssql_is_dead(run->session);
+}
+
 static int undo_one(struct run *run, const struct intent_row *row, struct err *err)
 {
     struct err why = {0};
-    if (undo_by_table(run, row, &why) < 0) {
-        if (why.code == ERR_UNREACHABLE || mssql_is_dead(run_session(run)))
+    if (undo_patiently(run, row, &why) < 0) {
+        if (mssql_is_dead(run_session(run)))
             return err_set(err, ERR_UNREACHABLE, why.detail, "%s", why.msg);
-        if (why.code == ERR_TIMEOUT) { /* a large file or slow storage: it stays open */
+        if (may_do_later(run, &why)) {
             *err = why;
+            err->code = why.code == ERR_SQL || why.code == ERR_REFUSED ? ERR_TIMEOUT : why.code;
             return -1;
         }
         struct close_work failed = {row->id, "failed", why.msg};
@@ -150,7 +193,33 @@ static const char *cleanup_of(const struct intent_row *rows, size_t count)
     return cleanup;
 }
 
-/* An ended job says itself that it was cleaned up after its end; others say so when they run. */
+static _Atomic int64_t failures;
+
+void journal_count_failure(void)
+{
+    atomic_fetch_add(&failures, 1);
+}
+
+int64_t journal_failures(void)
+{
+    return atomic_load(&failures);
+}
+
+/* The ended job's clean-up is known to have failed from now on, which is told once. */
+static int tell_failed(struct db *db, struct job_row *row, struct err *err)
+{
+    if (strcmp(row->cleanup, "failed") == 0)
+        return 0;
+    mem_replace(&row->cleanup, "failed");
+    if (store_job_update(db, row, err) < 0 ||
+        event_write(db, EVENT_CLEANUP_FAILED, row, NULL, clock_wall_ms(), err) < 0)
+        return -1;
+    journal_count_failure();
+    return 0;
+}
+
+/* An ended job says itself that it was cleaned up after its end; others say so when they run. What
+ * was told to have failed is not pending again, but may be done in the end. */
 static int tell_work(struct db *db, void *arg, struct err *err)
 {
     struct list_work work = {.job = arg};
@@ -158,8 +227,12 @@ static int tell_work(struct db *db, void *arg, struct err *err)
     int rc = store_job_get(db, arg, &row, err);
     if (rc == 0 && job_is_done(&row))
         rc = list_work(db, &work, err);
-    if (rc == 0 && work.count > 0) {
-        mem_replace(&row.cleanup, cleanup_of(work.rows, work.count));
+    const char *cleanup = cleanup_of(work.rows, work.count);
+    if (rc == 0 && work.count > 0 && strcmp(cleanup, "failed") == 0)
+        rc = tell_failed(db, &row, err);
+    else if (rc == 0 && work.count > 0 &&
+             (strcmp(cleanup, "done") == 0 || strcmp(row.cleanup, "failed") != 0)) {
+        mem_replace(&row.cleanup, cleanup);
         rc = store_job_update(db, &row, err);
     }
     list_fini(&work);
@@ -172,6 +245,57 @@ int journal_tell(struct run *run, struct err *err)
     return store_write(run->parts->store, tell_work, run->row.id, err);
 }
 
+static int give_up_work(struct db *db, void *arg, struct err *err)
+{
+    struct list_work work = {.job = arg, .state = "open"};
+    struct job_row row = {0};
+    int rc = store_job_get(db, arg, &row, err);
+    if (rc == 0 && job_is_done(&row))
+        rc = list_work(db, &work, err);
+    if (rc == 0 && work.count > 0)
+        rc = tell_failed(db, &row, err);
+    list_fini(&work);
+    job_row_fini(&row);
+    return rc;
+}
+
+int journal_give_up(struct run *run, struct err *err)
+{
+    return store_write(run->parts->store, give_up_work, run->row.id, err);
+}
+
+/* Undoes those that pick says yes to (NULL: all), the newest first. One that may do later does not
+ * keep the others: the first error is the answer. others: rows of several jobs, whose sessions must
+ * have ended first. */
+static int undo_rows(struct run *run, const struct list_work *work, journal_pick *pick,
+                     const void *arg, bool others, struct err *err)
+{
+    int rc = 0;
+    const char *job = ""; /* whose session has ended */
+    for (size_t i = work->count; i-- > 0;) {
+        const struct intent_row *row = &work->rows[i];
+        struct err why = {0};
+        int one = 0;
+        if (pick && !pick(row, arg))
+            continue;
+        if (others && strcmp(job, row->job) != 0)
+            one = former_wait(run, row->job, &why);
+        job = one == 0 ? row->job : "";
+        if (one == 0)
+            one = undo_one(run, row, &why);
+        if (one == 0 && others)
+            one = store_write(run->parts->store, tell_work, row->job, &why);
+        if (one == 0)
+            continue;
+        if (rc == 0)
+            *err = why;
+        rc = -1;
+        if (why.code == ERR_UNREACHABLE || why.code == ERR_STORE || why.code == ERR_CANCELLED)
+            break;
+    }
+    return rc;
+}
+
 int journal_undo_others(struct run *run, struct err *err)
 {
     struct list_work work = {.instance = run->row.instance, .state = "open"};
@@ -179,11 +303,8 @@ int journal_undo_others(struct run *run, struct err *err)
         return 0;
     bool undisturbed = run_keep_undisturbed(run, true);
     int rc = store_read(run->parts->store, list_work, &work, err);
-    for (size_t i = work.count; i-- > 0 && rc == 0;) { /* the newest first */
-        rc = undo_one(run, &work.rows[i], err);
-        if (rc == 0)
-            rc = store_write(run->parts->store, tell_work, work.rows[i].job, err);
-    }
+    if (rc == 0)
+        rc = undo_rows(run, &work, NULL, NULL, true, err);
     list_fini(&work);
     (void)run_keep_undisturbed(run, undisturbed); /* as it was */
     return rc;
@@ -197,9 +318,8 @@ int journal_undo_picked(struct run *run, journal_pick *pick, const void *arg, st
     int rc = store_read(run->parts->store, list_work, &work, err);
     if (rc == 0 && work.count > 0)
         rc = run_connect(run, err);
-    for (size_t i = work.count; i-- > 0 && rc == 0;) /* the newest first */
-        if (pick(&work.rows[i], arg))
-            rc = undo_one(run, &work.rows[i], err);
+    if (rc == 0)
+        rc = undo_rows(run, &work, pick, arg, false, err);
     list_fini(&work);
     (void)run_keep_undisturbed(run, undisturbed); /* as it was */
     return rc;

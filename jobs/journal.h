@@ -28,8 +28,18 @@ MUST_CHECK int journal_undo(struct run *run, struct err *err);
  * does nothing for one that is not alone on its instance. */
 MUST_CHECK int journal_undo_others(struct run *run, struct err *err);
 
-/* For an ended job: stores what its `cleanup` has come to since its end. */
+/* For an ended job: stores what its `cleanup` has come to since its end, and tells (once) that it
+ * failed. */
 MUST_CHECK int journal_tell(struct run *run, struct err *err);
+
+/* For an ended job whose intents are still open: its clean-up counts as failed, which is told once;
+ * they stay open. */
+MUST_CHECK int journal_give_up(struct run *run, struct err *err);
+
+/* How many clean-ups have failed, for /metrics, since the process began. */
+void journal_count_failure(void);
+int64_t journal_failures(void);
+
 /* The same after one trial: what lasts from trial to trial (the table says what) is left alone. */
 MUST_CHECK int journal_undo_trial(struct run *run, struct err *err);
 

@@ -1,4 +1,5 @@
 #include "jobs/pool.h"
+#include "jobs/cleanup.h"
 #include "jobs/event.h"
 #include "jobs/runner.h"
 #include "jobs/state.h"
@@ -24,8 +25,9 @@ struct worker {
     bool started;
     struct wait wake;
     /* all guarded by pool->lock */
-    bool busy;  /* from pool_give until the job is settled */
-    bool given; /* row and closes_at wait to be taken */
+    bool busy;   /* from pool_give until the job is settled */
+    bool given;  /* row and closes_at wait to be taken */
+    bool cleans; /* its job does not run: it cleans up */
     struct job_row row;
     char id[40]; /* of its job while busy */
     int64_t closes_at;
@@ -93,30 +95,30 @@ static void publish(struct worker *worker, struct run *run)
         run_stop(run, asked);
 }
 
-static void carry(struct worker *worker, struct job_row *row, int64_t closes_at)
+static void carry(struct worker *worker, struct job_row *row, int64_t closes_at, bool cleans)
 {
     struct pool *pool = worker->pool;
     struct err err = {0};
     struct run *run = NULL;
     int rc = run_new(pool->parts, row, &run, &err);
-    if (rc < 0 && job_is_done(&run->row)) {
+    if (rc < 0 && cleans) {
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     } else if (rc < 0) {
         fail_unreadable(pool, run, &err);
     } else {
         run->closes_at = closes_at;
         publish(worker, run);
-        if (run->row.cancel_asked)
+        if (run->row.cancel_asked && !cleans)
             run_stop(run, RUN_CANCEL);
-        if (job_is_done(&run->row))
-            runner_clean(run);
+        if (cleans)
+            cleanup_run(run);
         else
             runner_execute(run);
         publish(worker, NULL);
     }
     char id[40];
     (void)snprintf(id, sizeof id, "%s", run->row.id);
-    bool ended = run->settled && job_is_done(&run->row);
+    bool ended = !cleans && run->settled && job_is_done(&run->row);
     run_free(run);
     lock_take(&pool->lock);
     worker->busy = false;
@@ -138,8 +140,9 @@ static void *work(void *arg)
         worker->row = (struct job_row){0};
         worker->given = false;
         int64_t closes_at = worker->closes_at;
+        bool cleans = worker->cleans;
         lock_drop(&pool->lock);
-        carry(worker, &row, closes_at);
+        carry(worker, &row, closes_at, cleans);
         lock_take(&pool->lock);
     }
     pool->alive--;
@@ -279,7 +282,7 @@ int pool_free_count(struct pool *pool)
     return pool->count - pool_busy_count(pool);
 }
 
-void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
+static void give(struct pool *pool, struct job_row *row, int64_t closes_at, bool cleans)
 {
     lock_take(&pool->lock);
     for (int i = 0; i < pool->count; i++) {
@@ -290,6 +293,7 @@ void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
         worker->given = true;
         worker->row = *row;
         worker->closes_at = closes_at;
+        worker->cleans = cleans;
         worker->asked = RUN_GO;
         (void)snprintf(worker->id, sizeof worker->id, "%s", row->id);
         *row = (struct job_row){0};
@@ -297,6 +301,16 @@ void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
         break;
     }
     lock_drop(&pool->lock);
+}
+
+void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at)
+{
+    give(pool, row, closes_at, false);
+}
+
+void pool_give_cleanup(struct pool *pool, struct job_row *row)
+{
+    give(pool, row, 0, true);
 }
 
 bool pool_has(struct pool *pool, const char *id)
@@ -316,7 +330,7 @@ bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why)
     lock_take(&pool->lock);
     for (int i = 0; i < pool->count && !found; i++) {
         struct worker *worker = &pool->workers[i];
-        found = worker->busy && strcmp(worker->id, id) == 0;
+        found = worker->busy && !worker->cleans && strcmp(worker->id, id) == 0;
         if (found && worker->asked == RUN_GO)
             worker->asked = why;
         if (found && worker->run)
@@ -368,6 +382,8 @@ void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
             why = over(run, now_ms, mono_ns);
         if (why != RUN_GO)
             run_stop(run, why);
+        else
+            run_give_up_trial(run, mono_ns);
         release(pool, &pool->workers[i]);
     }
 }

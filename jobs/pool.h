@@ -25,18 +25,22 @@ void pool_stop(struct pool *pool);
 int pool_free_count(struct pool *pool);
 int pool_busy_count(struct pool *pool);
 
-/* Hands a claimed job (or an ended one, to be cleaned up) to a free worker; closes_at: when its
+/* Hands a claimed job to a free worker; closes_at: when its
  * window closes, 0 never. There must be a free worker (only the clock thread hands out). Takes the
  * row over. */
 void pool_give(struct pool *pool, struct job_row *row, int64_t closes_at);
 
-/* True when a worker has the job. */
+/* Hands a job that does not run to a free worker, which cleans its instance up (jobs/cleanup.h); as
+ * pool_give. */
+void pool_give_cleanup(struct pool *pool, struct job_row *row);
+
+/* True when a worker has the job, to run it or for a clean-up. */
 bool pool_has(struct pool *pool, const char *id);
 
 /* False when the job was not given to a worker here. */
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why);
 bool pool_current(struct pool *pool, const char *id, struct job_current *out);
 
-/* Stops runs whose time, deadline or window is over, and once more those that were stopped and
- * still run. */
+/* Stops runs whose time, deadline or window is over, gives up trials whose time is, and once more
+ * those that were stopped and still run. */
 void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns);

@@ -59,6 +59,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     atomic_init(&run->draining, false);
     run->current.arm = -1;
     atomic_init(&run->current_percent, -1);
+    atomic_init(&run->trial_until_ns, 0);
     lock_init(&run->lock);
     wait_init(&run->stopped);
     *out_run = run;
@@ -90,6 +91,14 @@ void run_free(struct run *run)
     free(run);
 }
 
+static void cancel_sessions_locked(struct run *run) NEEDS(run->lock)
+{
+    if (run->session && !run->undisturbed)
+        mssql_cancel(run->session);
+    if (run->second && !run->undisturbed)
+        mssql_cancel(run->second);
+}
+
 void run_stop(struct run *run, enum run_stop why)
 {
     int expected = RUN_GO;
@@ -97,11 +106,28 @@ void run_stop(struct run *run, enum run_stop why)
     if (why == RUN_SHUTDOWN)
         atomic_store(&run->draining, true);
     lock_take(&run->lock);
-    if (run->session && !run->undisturbed)
-        mssql_cancel(run->session);
-    if (run->second && !run->undisturbed)
-        mssql_cancel(run->second);
+    cancel_sessions_locked(run);
     wait_wake_all(&run->stopped);
+    lock_drop(&run->lock);
+}
+
+static bool is_over(struct run *run, int64_t mono_ns)
+{
+    int64_t until_ns = atomic_load(&run->trial_until_ns);
+    return until_ns != 0 && mono_ns >= until_ns;
+}
+
+bool run_trial_is_over(struct run *run)
+{
+    return atomic_load(&run->stop) == RUN_GO && is_over(run, clock_mono_ns());
+}
+
+void run_give_up_trial(struct run *run, int64_t mono_ns)
+{
+    if (!is_over(run, mono_ns))
+        return;
+    lock_take(&run->lock);
+    cancel_sessions_locked(run);
     lock_drop(&run->lock);
 }
 

@@ -59,6 +59,8 @@ struct run {
     atomic_bool draining; /* the daemon ends, whatever stopped the run first */
     atomic_int stop;      /* enum run_stop */
     atomic_int current_percent; /* of the running trial, -1 unknown */
+    /* when the running trial is given up (its snapshots are too old), clock_mono_ns(); 0: never */
+    _Atomic int64_t trial_until_ns;
     struct wait stopped;        /* signalled under lock when stop changes */
     struct lock lock;           /* guards the members below */
     struct job_current current; /* but for its percent */
@@ -77,6 +79,13 @@ void run_free(struct run *run);
 /* From any thread: the first reason stays; a running statement is cancelled, unless it cleans up. A
  * statement that only begins just now may be missed: call it again as long as the run goes on. */
 void run_stop(struct run *run, enum run_stop why);
+
+/* From any thread: when the running trial's time is over its statement is cancelled; the run goes
+ * on. To be called again as run_stop. */
+void run_give_up_trial(struct run *run, int64_t mono_ns);
+
+/* True when the running trial's time is over and the run is not asked to stop. */
+bool run_trial_is_over(struct run *run);
 
 /* From now on (true) a stop cancels nothing. Returns what it was. */
 bool run_keep_undisturbed(struct run *run, bool undisturbed);

@@ -1,5 +1,6 @@
 #include "jobs/runner.h"
 #include "jobs/ending.h"
+#include "jobs/former.h"
 #include "jobs/journal.h"
 #include "jobs/kind.h"
 #include "jobs/measure/messages.h"
@@ -14,8 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASSING_PAUSE_MS 1000  /* after a deadlock or lock time-out, before the repeat */
+#define PASSING_PAUSE_MS 1000 /* after a deadlock or lock time-out, before the repeat; doubled */
+#define PASSING_PAUSE_LONGEST_MS 30000
 #define LOST_STEP "connection" /* of a trial's error: the connection was lost in it */
+
+static _Atomic int64_t first_pause_ms = PASSING_PAUSE_MS;
+
+void runner_set_first_pause(int64_t ms)
+{
+    atomic_store(&first_pause_ms, ms);
+}
 
 /* --- preparing ----------------------------------------------------------------------------- */
 
@@ -57,6 +66,8 @@ static int prepare(struct run *run, struct err *err)
         return -1;
     bool planned = run->plan.arm_count > 0;
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
+        return -1;
+    if (run->row.exclusive && former_wait(run, run->row.id, err) < 0)
         return -1;
     if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
         check_again(run, err) < 0 || (!planned && make_plan(run, err) < 0))
@@ -192,6 +203,7 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
     struct err store_err = {0};
     run_set_current(run, step->arm);
     int rc = run->definition.kind->trial(run, step, &trial, err);
+    atomic_store(&run->trial_until_ns, 0); /* what follows undoes it */
     bool lost =
         rc < 0 && err->code == ERR_UNREACHABLE && (enum run_stop)atomic_load(&run->stop) == RUN_GO;
     bool tells = trial.started_at != 0 &&
@@ -215,7 +227,8 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
 static int run_step(struct run *run, const struct design_step *step, struct err *err)
 {
     enum trial_status status = TRIAL_OK;
-    while (!looks_budget_is_used(run)) {
+    for (int64_t pause_ms = atomic_load(&first_pause_ms); !looks_budget_is_used(run);
+         pause_ms *= 2) {
         if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
             run_trial(run, step, &status, err) < 0)
             return -1;
@@ -228,7 +241,9 @@ static int run_step(struct run *run, const struct design_step *step, struct err 
                      run->plan.arms[step->arm].label, run->definition.design.max_repetitions);
             return 0;
         }
-        if (run_pause(run, PASSING_PAUSE_MS, err) < 0)
+        if (pause_ms > PASSING_PAUSE_LONGEST_MS)
+            pause_ms = PASSING_PAUSE_LONGEST_MS;
+        if (run_pause(run, pause_ms, err) < 0)
             return -1;
     }
     return 0;
@@ -301,23 +316,5 @@ void runner_execute(struct run *run)
     if (rc == 0)
         rc = run->definition.kind->gather ? gather(run, &err) : run_all(run, &err);
     ending_settle(run, rc, &err);
-    log_context(NULL, NULL);
-}
-
-void runner_clean(struct run *run)
-{
-    struct err err = {0};
-    log_context("job", run->row.id);
-    int rc = run_connect(run, &err);
-    if (rc == 0)
-        rc = run_read_facts(run, &err); /* they say how files are deleted here */
-    if (rc == 0)
-        rc = journal_undo(run, &err);
-    if (rc == 0)
-        rc = journal_tell(run, &err);
-    if (rc == 0)
-        log_event(LOG_LEVEL_INFO, "cleaned_up", NULL);
-    else
-        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     log_context(NULL, NULL);
 }

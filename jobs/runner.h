@@ -6,9 +6,8 @@
  */
 #include "jobs/run.h"
 
-/* For a job that has ended with clean-up pending: tries to undo what it left. What cannot be done
- * now is tried again later. The run stays the caller's. */
-void runner_clean(struct run *run);
+/* For tests: milliseconds before the first repeat of a trial that a deadlock or the like spoilt. */
+void runner_set_first_pause(int64_t ms);
 
 /* Runs until the job is stored as ended, waiting or queued again. The run stays the caller's. */
 void runner_execute(struct run *run);

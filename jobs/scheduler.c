@@ -1,4 +1,5 @@
 #include "jobs/scheduler.h"
+#include "jobs/cleaners.h"
 #include "jobs/event.h"
 #include "jobs/instance.h"
 #include "jobs/kind.h"
@@ -24,6 +25,7 @@ static void rows_free(struct job_row *rows, size_t count)
 /* What a candidate is checked against. */
 struct scene {
     struct db *db;
+    struct cleaners *cleaners; /* or NULL */
     int64_t now_ms;
     struct job_row *running;
     size_t running_count;
@@ -102,6 +104,16 @@ static bool lane_is_busy(const struct scene *scene, const struct instance *insta
     return busy;
 }
 
+/* What another job left there is undone first; and nothing is measured while it is. */
+static int must_wait_for_cleanup(const struct scene *scene, const struct job_row *row, bool *out,
+                                 struct err *err)
+{
+    *out = row->exclusive && cleaners_has(scene->cleaners, row->instance);
+    if (*out || !row->exclusive)
+        return 0;
+    return store_intent_pending(scene->db, row->instance, row->id, out, err);
+}
+
 static bool ignores_windows(const struct job_row *row)
 {
     cJSON *tree = NULL;
@@ -119,16 +131,20 @@ static int judge(const struct scene *scene, const struct job_row *row, const cha
     struct instance instance;
     bool held;
     bool open = true;
+    bool pending = false;
     struct err no_zone;
     *out_reason = NULL;
     *out_closes_at = 0;
     int found = load(scene->db, row->instance, &instance, &held, err);
     if (found <= 0)
         return found; /* not readable: the run says so and fails */
+    int rc = must_wait_for_cleanup(scene, row, &pending, err);
     if (held)
         *out_reason = "unreachable";
     else if (row->exclusive && instance_is_busy(scene, row->instance))
         *out_reason = "instance_busy";
+    else if (pending)
+        *out_reason = "cleanup_pending";
     else if (row->exclusive && lane_is_busy(scene, &instance))
         *out_reason = "lane_busy";
     else if (!ignores_windows(row) &&
@@ -137,7 +153,7 @@ static int judge(const struct scene *scene, const struct job_row *row, const cha
     if (!open)
         *out_reason = "window";
     instance_fini(&instance);
-    return 0;
+    return rc;
 }
 
 /* Higher priority first, then the older id. */
@@ -168,6 +184,13 @@ static int start(struct db *db, struct job_row *row, struct claim *claim, int64_
     return 0;
 }
 
+/* True when the job has this reason now, and had another one before. */
+static bool is_new(const struct job_row *row, const char *reason, const char *wanted)
+{
+    return reason && strcmp(reason, wanted) == 0 &&
+           !(row->state_reason && strcmp(row->state_reason, wanted) == 0);
+}
+
 static int try_heads(struct scene *scene, struct claim *claim, struct job_row *heads, size_t count,
                      struct err *err)
 {
@@ -181,6 +204,7 @@ static int try_heads(struct scene *scene, struct claim *claim, struct job_row *h
         if (claim->found && !reason && strcmp(claim->row.id, heads[i].id) == 0 &&
             heads[i].exclusive)
             reason = "instance_busy"; /* for the others behind it */
+        claim->needs_cleanup |= is_new(&heads[i], reason, "cleanup_pending");
         if (reason &&
             store_job_mark_waiting(scene->db, heads[i].instance, reason, MARK_LIMIT, err) < 0)
             return -1;
@@ -191,7 +215,10 @@ static int try_heads(struct scene *scene, struct claim *claim, struct job_row *h
 int scheduler_claim_work(struct db *db, void *arg, struct err *err)
 {
     struct claim *claim = arg;
-    struct scene scene = {.db = db, .now_ms = claim->now_ms, .lanes = cJSON_CreateObject()};
+    struct scene scene = {.db = db,
+                          .cleaners = claim->cleaners,
+                          .now_ms = claim->now_ms,
+                          .lanes = cJSON_CreateObject()};
     struct job_row *heads = NULL;
     size_t count = 0;
     claim->found = false;

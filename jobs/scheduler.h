@@ -6,11 +6,15 @@
 
 #include <stdbool.h>
 
+struct cleaners;
+
 struct claim {
     int64_t now_ms;
-    bool found;         /* out */
-    struct job_row row; /* out: the job, running now; the caller frees it */
-    int64_t closes_at;  /* out: when its window closes, 0 never */
+    struct cleaners *cleaners; /* which instances are being cleaned up; may be NULL */
+    bool found;                /* out */
+    bool needs_cleanup;        /* out: a job waits for a clean-up from now on */
+    struct job_row row;        /* out: the job, running now; the caller frees it */
+    int64_t closes_at;         /* out: when its window closes, 0 never */
 };
 
 /* A store_work with arg struct claim *: moves the best runnable job to running, and marks those
@@ -32,8 +36,8 @@ int scheduler_overdue_work(struct db *db, void *arg, struct err *err);
 #define LEFTOVERS_MAX 100 /* jobs a pass */
 
 struct leftovers {
-    struct job_row rows[LEFTOVERS_MAX]; /* out: ended jobs with something to undo, one an instance;
-                                           the caller frees them */
+    struct job_row rows[LEFTOVERS_MAX]; /* out: jobs that do not run, with something to undo, one an
+                                           instance; the caller frees them */
     size_t count;
 };
 

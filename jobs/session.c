@@ -21,6 +21,11 @@ static void set_options(struct mssql *session)
     }
 }
 
+void session_program(const char *purpose, char out[SESSION_PROGRAM_SIZE])
+{
+    (void)snprintf(out, SESSION_PROGRAM_SIZE, "sweetspot %.60s", purpose);
+}
+
 int session_open(const struct jobs_parts *parts, const struct instance *instance,
                  const char *purpose, struct mssql **out_session, struct err *err)
 {
@@ -33,10 +38,10 @@ int session_open_as(const struct jobs_parts *parts, const struct instance *insta
                     struct mssql **out_session, struct err *err)
 {
     char *password = NULL;
-    char app_name[80];
+    char app_name[SESSION_PROGRAM_SIZE];
     if (secrets_resolve(parts->secrets, reference, &password, err) < 0)
         return err_wrap(err, "the instance's password");
-    (void)snprintf(app_name, sizeof app_name, "sweetspot %.60s", purpose);
+    session_program(purpose, app_name);
     const char *driver = parts->config->odbc_driver;
     if (!*driver)
         driver = mssql_default_driver();

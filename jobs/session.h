@@ -6,6 +6,11 @@
 #include "jobs/measure/guard.h"
 #include "server/mssql.h"
 
+#define SESSION_PROGRAM_SIZE 80
+
+/* The program's name that a session of this purpose shows on the server. */
+void session_program(const char *purpose, char out[SESSION_PROGRAM_SIZE]);
+
 /* Resolves the password, logs in, sets the session's options. purpose: shown behind "sweetspot" as
  * the program's name on the server, at most 60 bytes of it. ERR_REFUSED: there is no password; else
  * as mssql_open. */

@@ -33,6 +33,7 @@
 #define LIMIT_CANCEL_S 60             /* a BACKUP that is cancelled first ends the I/O it began */
 #define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */
 #define LIMIT_CHECK_S 15              /* a person waits for it, and so do proxies */
+#define LIMIT_SNAPSHOT_S 1800         /* of a trial: they slow all writes, block restores */
 
 #define LIMIT_EVIDENCE_BYTES (256 << 20) /* LIMIT_TRIALS with 64 waits and 100 files each */
 #define LIMIT_EVIDENCE_TOKENS 8000000    /* the same */

@@ -70,3 +70,16 @@ int store_intent_leftovers(struct db *db, struct intent_row **out_rows, size_t *
     *out_rows = rows;
     return 0;
 }
+
+int store_intent_pending(struct db *db, const char *instance, const char *job, bool *out_pending,
+                         struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_INTENT_PENDING);
+    db_bind_text(use, 1, instance);
+    db_bind_text(use, 2, job);
+    int step = db_step(use, err);
+    if (step == 1)
+        *out_pending = db_int(use, 0) != 0;
+    db_done(use);
+    return step < 0 ? -1 : 0;
+}

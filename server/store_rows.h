@@ -155,9 +155,12 @@ struct intent_row {
 };
 void intent_row_fini(struct intent_row *row);
 MUST_CHECK int store_intent_insert(struct db *db, const struct intent_row *row, struct err *err);
-/* For each instance on which no job runs: the first open intent of a job that has ended. */
+/* For each instance on which no job measures and whose jobs are not held: its first open intent. */
 MUST_CHECK int store_intent_leftovers(struct db *db, struct intent_row **out_rows,
                                       size_t *out_count, struct err *err);
+/* Whether a job other than this one, which does not run, left an open intent on the instance. */
+MUST_CHECK int store_intent_pending(struct db *db, const char *instance, const char *job,
+                                    bool *out_pending, struct err *err);
 MUST_CHECK int store_intent_close(struct db *db, const char *id, const char *state,
                                   const char *detail, struct err *err);
 /* Of one job (job not NULL) or instance; only those in `state` when it is not NULL. */

@@ -261,7 +261,7 @@ struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition
     return checking;
 }
 
-/* Tests of plans have the real ones. */
+/* Tests of plans and clean-ups have the real ones. */
 struct jobs_checking *jobs_plan_begin(struct jobs *jobs, struct job_row *row, const char *refusal,
                                       jobs_on_check *on_check, void *ctx)
 {
@@ -279,6 +279,25 @@ cJSON *jobs_plan_unasked(struct jobs *jobs, struct job_row *row, const char *ref
     (void)jobs;
     (void)row;
     (void)refusal;
+    (void)why;
+    return NULL;
+}
+
+struct jobs_checking *jobs_reconcile_begin(struct jobs *jobs, const char *instance, bool dry_run,
+                                           jobs_on_check *on_check, void *ctx)
+{
+    (void)jobs;
+    (void)instance;
+    (void)dry_run;
+    (void)on_check;
+    (void)ctx;
+    return NULL;
+}
+
+cJSON *jobs_reconcile_unasked(struct jobs *jobs, const char *instance, const char *why)
+{
+    (void)jobs;
+    (void)instance;
     (void)why;
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* Before a run measures: what an earlier one left on the server is removed, what the instance
  * allows is looked at again, and what seems to bring the server down is not tried again. */
+#include "jobs/cleanup.h"
 #include "jobs/runner.h"
 #include "jobs/scheduler.h"
 #include "server/clock.h"
@@ -64,6 +65,16 @@ static void carry(struct jobs_place *place, const char *id)
     run_free(run);
 }
 
+static void clean(struct jobs_place *place, const char *id)
+{
+    struct err err = {0};
+    struct run *run = NULL;
+    struct job_row row = jobs_place_get_job(place, id);
+    kit_ok(run_new(&place->parts, &row, &run, &err), &err);
+    cleanup_run(run);
+    run_free(run);
+}
+
 static int intent_work(struct db *db, void *arg, struct err *err)
 {
     return store_intent_insert(db, arg, err);
@@ -121,6 +132,13 @@ static void removes_what_an_ended_job_could_not(void **state)
     char *ended = jobs_place_put_job(place, &row);
     leave_file(place, ended);
     char *id = put_job(place);
+    struct claim claim = {.now_ms = clock_wall_ms()};
+    jobs_place_write(place, scheduler_claim_work, &claim);
+    assert_false(claim.found);
+    assert_true(claim.needs_cleanup);
+    jobs_place_expect_state(place, id, "waiting", "cleanup_pending");
+    clean(place, ended);
+    assert_int_equal(fake_files(), 0);
     carry(place, id);
     assert_int_equal(fake_files(), 0);
     expect_cleanup(place, ended, "done");

@@ -1,128 +1,24 @@
 /* Nothing that was accepted is lost: the daemon as a process of its own, killed again and again. */
-#include "server/clock.h"
 #include "server/mem.h"
+#include "tests/child_kit.h"
 #include "tests/http_client.h"
 #include "tests/sweep_kit.h"
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#define READY_MS 30000
-#define DONE_NS ((int64_t)60 * 1000000000)
 #define KILLS 14
 #define MAIN_BODY                                                                                  \
     SWEEP(",'buffercount':[50]" TO_DISK, ",'design':{'repetitions':8,'warmups':1,'seed':5}")
 #define SIDE_BODY SWEEP(",'buffercount':[75]", SHORT)
-
-static const char *daemon_path; /* set by main */
-
-struct child {
-    char dir[64];
-    pid_t pid;
-    int port;
-};
-
-/* Reads "sweetspotd ready on http://127.0.0.1:PORT". */
-static int read_port(int fd)
-{
-    char line[200] = "";
-    size_t length = 0;
-    struct pollfd polls = {.fd = fd, .events = POLLIN};
-    while (length < sizeof line - 1 && !memchr(line, '\n', length)) {
-        assert_int_equal(poll(&polls, 1, READY_MS), 1);
-        ssize_t got = read(fd, line + length, sizeof line - 1 - length);
-        assert_true(got > 0);
-        length += (size_t)got;
-    }
-    line[length] = '\0';
-    const char *colon = strrchr(line, ':');
-    assert_non_null(colon);
-    return (int)strtol(colon + 1, NULL, 10);
-}
-
-static void child_start(struct child *child)
-{
-    char program[] = "sweetspotd";
-    char no_file[] = "--config=/dev/null";
-    char listen[] = "--listen=127.0.0.1:0";
-    char level[] = "--log-level=error";
-    char *dir = mem_format("--state-dir=%s", child->dir);
-    char *argv[] = {program, no_file, listen, level, dir, NULL};
-    int out[2];
-    posix_spawn_file_actions_t actions;
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
-    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO), 0);
-    assert_int_equal(posix_spawn(&child->pid, daemon_path, &actions, NULL, argv, environ), 0);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    (void)close(out[1]);
-    child->port = read_port(out[0]);
-    (void)close(out[0]);
-    free(dir);
-}
-
-/* The status that waitpid gives. */
-static int child_end(struct child *child, int signal)
-{
-    int status = 0;
-    assert_int_equal(kill(child->pid, signal), 0);
-    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-    return status;
-}
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
-static void child_make(struct child *child)
-{
-    (void)snprintf(child->dir, sizeof child->dir, "/tmp/sweetspot-test.XXXXXX");
-    assert_non_null(mkdtemp(child->dir));
-    assert_int_equal(setenv("SWEETSPOT_SECRET_SIM", "Sweetspot-1", 1), 0);
-}
-
-static void child_remove(struct child *child)
-{
-    assert_int_equal(nftw(child->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
-}
-
-/* One call; JSON with single quotes. The answer's JSON, NULL without a body. */
-static cJSON *ask(const struct child *child, const char *method, const char *target,
-                  const char *headers, const char *body, int *out_status)
-{
-    char *json = body ? harness_json(body) : NULL;
-    struct reply reply = call(child->port, method, target, headers, json);
-    cJSON *tree = reply.body_length ? cJSON_Parse(reply.body) : NULL;
-    *out_status = reply.status;
-    reply_fini(&reply);
-    free(json);
-    return tree;
-}
-
-static cJSON *get(const struct child *child, const char *target)
-{
-    int status;
-    cJSON *tree = ask(child, "GET", target, NULL, NULL, &status);
-    assert_int_equal(status, 200);
-    return tree;
-}
 
 static void register_at(const struct child *child, const struct sim *sim)
 {
@@ -130,19 +26,9 @@ static void register_at(const struct child *child, const struct sim *sim)
     char *body = mem_format("{'host':'127.0.0.1','port':%d,'login':'sa','environment':'test',"
                             "'password':{'env':'SWEETSPOT_SECRET_SIM'}," ALLOW "}",
                             sim_port(sim));
-    cJSON_Delete(ask(child, "PUT", "/v1/instances/sql01", NULL, body, &status));
+    cJSON_Delete(child_ask(child, "PUT", "/v1/instances/sql01", NULL, body, &status));
     assert_int_equal(status, 201);
     free(body);
-}
-
-static char *submit(const struct child *child, const char *key, const char *body, int *out_status)
-{
-    char *header = mem_format("Idempotency-Key: %s\r\n", key);
-    cJSON *job = ask(child, "POST", "/v1/jobs", header, body, out_status);
-    char *id = mem_copy(text_at(job, "id"));
-    cJSON_Delete(job);
-    free(header);
-    return id;
 }
 
 /* Sends the submit and does not wait for what comes of it. */
@@ -162,29 +48,12 @@ static void submit_and_kill(struct child *child, const char *key, const char *bo
     free(json);
 }
 
-static cJSON *wait_for_end(const struct child *child, const char *id)
-{
-    char *target = mem_format("/v1/jobs/%s", id);
-    int64_t until = clock_mono_ns() + DONE_NS;
-    cJSON *job = NULL;
-    int status;
-    do {
-        cJSON_Delete(job);
-        job = ask(child, "GET", target, "Prefer: wait=5\r\n", NULL, &status);
-        assert_int_equal(status, 200);
-    } while (cJSON_IsNull(at(job, "finished_at")) && clock_mono_ns() < until);
-    if (cJSON_IsNull(at(job, "finished_at")))
-        fail_msg("%s", cJSON_PrintUnformatted(job));
-    free(target);
-    return job;
-}
-
 /* Every planned (arm, block, warm-up) has exactly one trial that is ok. */
 static void trials_are_whole(const struct child *child, const char *id, int arms, int blocks,
                              int warmups)
 {
     char *target = mem_format("/v1/jobs/%s/trials?limit=500", id);
-    cJSON *trials = get(child, target);
+    cJSON *trials = child_get(child, target);
     for (int arm = 0; arm < arms; arm++)
         for (int block = warmups ? 0 : 1; block <= blocks; block++) {
             int count = 0;
@@ -204,7 +73,7 @@ static void trials_are_whole(const struct child *child, const char *id, int arms
 static void report_is_whole(const struct child *child, const char *id, int n)
 {
     char *target = mem_format("/v1/jobs/%s/report", id);
-    cJSON *report = get(child, target);
+    cJSON *report = child_get(child, target);
     assert_int_equal(number_at(report, "arms/0/n"), n);
     assert_int_equal(number_at(report, "arms/1/n"), n);
     assert_int_equal(cJSON_GetArraySize(at(report, "left_behind")), 0);
@@ -234,16 +103,16 @@ static void a_killed_daemon_loses_and_doubles_nothing(void **state)
     char key[24];
     unsigned seed = 42;
     int status;
-    child_make(&child);
+    child_make(&child, NULL);
     assert_int_equal(sim_start("{'time_scale':0}", &sim, error), 0);
     child_start(&child);
     register_at(&child, sim);
-    char *main_id = submit(&child, "main", MAIN_BODY, &status);
+    char *main_id = child_submit(&child, "main", MAIN_BODY, &status);
     assert_int_equal(status, 202);
-    char *parked = submit(&child, "parked",
-                          SWEEP(",'buffercount':[75]", SHORT ",'not_before':"
-                                                             "'2099-01-01T00:00:00Z'"),
-                          &status);
+    char *parked = child_submit(&child, "parked",
+                                SWEEP(",'buffercount':[75]", SHORT ",'not_before':"
+                                                                   "'2099-01-01T00:00:00Z'"),
+                                &status);
     assert_int_equal(status, 202);
     char *sides[KILLS];
     for (int i = 0; i < KILLS; i++) {
@@ -252,10 +121,11 @@ static void a_killed_daemon_loses_and_doubles_nothing(void **state)
         (void)sim_wait_for(sim, SIM_EVENT_STATEMENTS, "", point, 2000); /* all done: kill it idle */
         submit_and_kill(&child, key, SIDE_BODY);
         child_start(&child);
-        sides[i] = submit(&child, key, SIDE_BODY, &status); /* as a caller does who got no answer */
+        sides[i] =
+            child_submit(&child, key, SIDE_BODY, &status); /* as a caller does who got no answer */
         assert_true(status == 202 || status == 200);
     }
-    cJSON *job = wait_for_end(&child, main_id);
+    cJSON *job = child_wait_for_end(&child, main_id);
     if (strcmp(text_at(job, "state"), "succeeded") != 0)
         fail_msg("%s", cJSON_PrintUnformatted(job));
     assert_string_equal(text_at(job, "cleanup"), "done");
@@ -265,23 +135,23 @@ static void a_killed_daemon_loses_and_doubles_nothing(void **state)
     trials_are_whole(&child, main_id, 2, 8, 1);
     report_is_whole(&child, main_id, 8);
     for (int i = 0; i < KILLS; i++) {
-        job = wait_for_end(&child, sides[i]);
+        job = child_wait_for_end(&child, sides[i]);
         assert_string_not_equal(text_at(job, "state"), "failed");
         cJSON_Delete(job);
         trials_are_whole(&child, sides[i], 2, 1, 0);
         report_is_whole(&child, sides[i], 1);
         (void)snprintf(key, sizeof key, "side-%d", i);
-        char *again = submit(&child, key, SIDE_BODY, &status);
+        char *again = child_submit(&child, key, SIDE_BODY, &status);
         assert_int_equal(status, 200);
         assert_string_equal(again, sides[i]);
         free(again);
         free(sides[i]);
     }
-    cJSON *list = get(&child, "/v1/jobs?limit=500");
+    cJSON *list = child_get(&child, "/v1/jobs?limit=500");
     assert_int_equal(cJSON_GetArraySize(at(list, "items")), KILLS + 2);
     cJSON_Delete(list);
     char *target = mem_format("/v1/jobs/%s", parked);
-    job = get(&child, target);
+    job = child_get(&child, target);
     assert_string_equal(text_at(job, "state"), "waiting");
     cJSON_Delete(job);
     sweep_nothing_left(sim);
@@ -300,12 +170,12 @@ static void a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later(void **
     struct sim *sim = NULL;
     char error[SIM_ERROR_SIZE];
     int status;
-    child_make(&child);
+    child_make(&child, NULL);
     assert_int_equal(sim_start("{'time_scale':0}", &sim, error), 0);
     child_start(&child);
     register_at(&child, sim);
     sweep_fault(sim, "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','nth':5}");
-    char *id = submit(&child, "one", MAIN_BODY, &status);
+    char *id = child_submit(&child, "one", MAIN_BODY, &status);
     assert_int_equal(sim_wait_for(sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
     assert_int_equal(sweep_files_left(sim), 1);
     status = child_end(&child, SIGTERM);
@@ -313,7 +183,7 @@ static void a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later(void **
     sweep_nothing_left(sim);
     sim_fault_clear(sim);
     child_start(&child);
-    cJSON *job = wait_for_end(&child, id);
+    cJSON *job = child_wait_for_end(&child, id);
     assert_string_equal(text_at(job, "state"), "succeeded");
     cJSON_Delete(job);
     trials_are_whole(&child, id, 2, 8, 1);
@@ -331,8 +201,7 @@ int main(void)
         cmocka_unit_test(a_killed_daemon_loses_and_doubles_nothing),
         cmocka_unit_test(a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later),
     };
-    daemon_path = getenv("SWEETSPOT_TEST_DAEMON");
-    if (!daemon_path)
+    if (!getenv("SWEETSPOT_TEST_DAEMON"))
         return 77; /* skipped: the build names the program */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* What goes wrong while snapshot_overhead runs, and workloads of the job's own: afterwards nothing
  * of ours is on the simulator. */
+#include "jobs/kinds/snapshot.h"
+#include "server/limits.h"
 #include "tests/snapshot_kit.h"
 
 #include <setjmp.h>
@@ -131,6 +133,35 @@ static void a_cancel_stops_the_workload_and_drops_everything(void **state)
     harness_stop(house);
 }
 
+/* One setting only is given up: the others are measured, and the job has its answer. */
+static void snapshots_that_get_too_old_end_their_trial(void **state)
+{
+    (void)state;
+    struct harness *house = house_of(NULL, LINUX_ALLOW);
+    /* the workload of the second trial (the baseline comes first or last), beside its snapshots */
+    inject(house, "{'do':'hold_before','match':'CREATE DATABASE','nth':3}");
+    snapshot_set_longest(1);
+    char *id = harness_submit(house, SNAPSHOTS(ON_ADVENTURE "," PLACES ",'snapshots':[0,2]", ONCE));
+    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+    cJSON *job = expect_end(house, id, MEASURED, "done");
+    snapshot_set_longest(INT64_C(1000) * LIMIT_SNAPSHOT_S);
+    cJSON *trials = trials_of(house, id);
+    const cJSON *trial;
+    int given_up = 0;
+    cJSON_ArrayForEach(trial, at(trials, "items")) {
+        if (strcmp(text_at(trial, "status"), "failed") == 0)
+            given_up += strstr(text_at(trial, "error/message"), "would have been older") != NULL;
+        else
+            assert_string_equal(text_at(trial, "status"), "ok");
+    }
+    assert_int_equal(given_up, 1);
+    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_ATTENTIONS, NULL, 1, 1000), 0);
+    cJSON_Delete(trials);
+    cJSON_Delete(job);
+    free(id);
+    harness_stop(house);
+}
+
 static void a_daemon_that_stops_goes_on_where_it_was(void **state)
 {
     (void)state;
@@ -247,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_deadlock_repeats_the_trial_with_fresh_snapshots),
         cmocka_unit_test(a_connection_lost_on_the_way_leaves_nothing),
         cmocka_unit_test(a_cancel_stops_the_workload_and_drops_everything),
+        cmocka_unit_test(snapshots_that_get_too_old_end_their_trial),
         cmocka_unit_test(a_daemon_that_stops_goes_on_where_it_was),
         cmocka_unit_test(warns_of_somebody_elses_snapshot_and_leaves_it_alone),
         cmocka_unit_test(runs_sql_of_the_jobs_own_under_a_login_of_its_own),

@@ -222,16 +222,50 @@ static void keeps_the_intent_when_the_connection_breaks(void **state)
     free(name);
 }
 
+static void refuse_drops(struct scene *scene, int number, int times)
+{
+    char error[SIM_ERROR_SIZE];
+    char *fault = mem_format("{'do':'error','match':'DROP','number':%d,'times':%d,'text':'no'}",
+                             number, times);
+    assert_int_equal(sim_fault(scene->server->sim, fault, error), 0);
+    free(fault);
+}
+
 static void tells_what_the_server_does_not_drop(void **state)
 {
     struct scene *scene = *state;
-    char error[SIM_ERROR_SIZE];
     char *name = make_snapshot(scene, 1);
-    assert_int_equal(sim_fault(scene->server->sim,
-                               "{'do':'error','match':'DROP','number':3702,'text':'in use'}",
-                               error),
-                     0);
+    refuse_drops(scene, 3701, -1);
     assert_int_equal(undo(scene, "failed"), 1);
+    free(name);
+}
+
+static void drops_again_what_was_refused_in_passing(void **state)
+{
+    static const struct {
+        int number;
+        int times;
+    } cases[] = {{3701, 1}, {1205, 3}, {1222, 3}, {3702, 3}};
+    struct scene *scene = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *name = make_snapshot(scene, (int)i + 1);
+        refuse_drops(scene, cases[i].number, cases[i].times);
+        assert_int_equal(undo(scene, "done"), 0);
+        free(name);
+    }
+}
+
+static void keeps_what_is_in_use_written_down(void **state)
+{
+    struct scene *scene = *state;
+    struct err err = {0};
+    const char *cleanup = NULL;
+    char *name = make_snapshot(scene, 1);
+    refuse_drops(scene, 3702, -1);
+    assert_int_equal(journal_undo(scene->run, &err), -1);
+    assert_int_equal(err.code, ERR_TIMEOUT);
+    assert_int_equal(journal_state(scene->run, &cleanup, NULL, &err), 0);
+    assert_string_equal(cleanup, "pending");
     free(name);
 }
 
@@ -268,6 +302,8 @@ int main(void)
         SCENE_TEST(drops_a_table_in_a_database_with_an_odd_name),
         SCENE_TEST(keeps_the_intent_when_the_connection_breaks),
         SCENE_TEST(tells_what_the_server_does_not_drop),
+        SCENE_TEST(drops_again_what_was_refused_in_passing),
+        SCENE_TEST(keeps_what_is_in_use_written_down),
         SCENE_TEST(finds_the_last_number_in_every_name_of_ours),
     };
     return cmocka_run_group_tests(tests, place_init, place_fini);

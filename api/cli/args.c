@@ -22,6 +22,7 @@ static const struct option options[] = {
     {"--json", NULL, CLI_OPTION_JSON, MEMBER(json), "print the server's JSON"},
     {"--markdown", NULL, CLI_OPTION_MARKDOWN, MEMBER(markdown), "print Markdown (the default)"},
     {"--no-checksum", NULL, CLI_OPTION_NO_CHECKSUM, MEMBER(no_checksum), "read evidence whatever its checksum says"},
+    {"--dry-run", NULL, CLI_OPTION_DRY_RUN, MEMBER(dry_run), "change nothing, only show what would be undone"},
     {"--url", "URL", CLI_OPTION_ALWAYS, MEMBER(url), "the server; else SWEETSPOT_URL, else http://127.0.0.1:8484"},
     {"--token-file", "FILE", CLI_OPTION_ALWAYS, MEMBER(token_file), "file with the token; else SWEETSPOT_TOKEN_FILE, else none"},
     {"--ca-file", "FILE", CLI_OPTION_ALWAYS, MEMBER(ca_file), "PEM file of the authority that signed the server's certificate"},

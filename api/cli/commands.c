@@ -450,6 +450,31 @@ static int run_instances(struct http *http, const struct cli_args *args)
     return CLI_USAGE;
 }
 
+/* Fails when something is still open, or could not be undone, so that scripts see it. */
+static int run_reconcile(struct http *http, const struct cli_args *args)
+{
+    struct http_answer answer = {0};
+    cJSON *tree = NULL;
+    struct buf text = {0};
+    const char *body = args->dry_run ? "{\"dry_run\":true}" : "{}";
+    char *escaped = http_escape(args->operands[0]);
+    char *path = mem_format("/v1/instances/%s/reconcile", escaped);
+    struct http_request request = {
+        .method = "POST", .path = path, .body = body, .body_bytes = strlen(body)};
+    int status = ask_json(http, args, &request, &answer, &tree);
+    if (status == CLI_OK) {
+        bool is_clean = show_reconciled(tree, &text);
+        status = is_clean || args->dry_run ? CLI_OK : CLI_FAILED;
+        print(args->json ? answer.body : buf_text(&text));
+        http_answer_fini(&answer);
+    }
+    cJSON_Delete(tree);
+    buf_fini(&text);
+    free(escaped);
+    free(path);
+    return status;
+}
+
 /* --- the table ----------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -461,6 +486,7 @@ const struct cli_command cli_commands[] = {
     {"analyze", "[--no-checksum] [FILE|-]", "Make reports from evidence (GET /v1/jobs/ID/evidence), one object a line in, one report a line out; the same bytes the server stored. Needs no server.", 0, 1, CLI_OPTION_NO_CHECKSUM, analyze_run, true},
     {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel, false},
     {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances, false},
+    {"reconcile", "NAME [--dry-run] [--json]", "Undo what jobs left on the instance NAME; with --dry-run only show it.", 1, 1, CLI_OPTION_DRY_RUN | CLI_OPTION_JSON, run_reconcile, false},
     {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health, false},
     {NULL, NULL, NULL, 0, 0, 0, NULL, false},
 };

@@ -341,3 +341,34 @@ bool show_check(const cJSON *answer, struct buf *out)
         add_kind(kind, out);
     return true;
 }
+
+static bool add_intent(const cJSON *intent, struct buf *out)
+{
+    static const char *const members[] = {"state", "action", "object", "job", "detail"};
+    for (size_t i = 0; i < JSON_COUNT(members); i++) {
+        const char *text = text_of(intent, members[i]);
+        if (!*text)
+            continue;
+        buf_add(out, i > 0 ? "  " : "");
+        show_text(text, out);
+    }
+    buf_add_char(out, '\n');
+    return strcmp(text_of(intent, "state"), "undone") == 0;
+}
+
+bool show_reconciled(const cJSON *answer, struct buf *out)
+{
+    const cJSON *intent = NULL;
+    bool is_clean = true;
+    cJSON_ArrayForEach(intent, json_member(answer, "intents"))
+        is_clean &= add_intent(intent, out);
+    const char *pending = text_of(answer, "pending");
+    if (*pending) {
+        buf_add(out, "pending: ");
+        show_text(pending, out);
+        buf_add_char(out, '\n');
+    } else if (out->length == 0) {
+        buf_add(out, "nothing is left to undo\n");
+    }
+    return is_clean && !*pending;
+}

@@ -55,5 +55,9 @@ void show_instances(const cJSON *answer, struct buf *out);
  * the instance was reached. */
 bool show_check(const cJSON *answer, struct buf *out);
 
+/* The answer of a reconcile as lines: each change with what became of it, then why something is
+ * still open. True when nothing is, and nothing failed. */
+bool show_reconciled(const cJSON *answer, struct buf *out);
+
 /* Appends text from the server with its control characters shown as '?'. */
 void show_text(const char *text, struct buf *out);

@@ -7,6 +7,9 @@
 #include "jobs/snapshots.h"
 #include "server/json.h"
 
+/* For tests: how old the snapshots of a trial may get; LIMIT_SNAPSHOT_S else. */
+void snapshot_set_longest(int64_t ms);
+
 #define SNAPSHOT_MOST 8   /* snapshots of one trial: each multiplies the writes */
 #define SNAPSHOT_PLACES 8 /* locations of a job */
 

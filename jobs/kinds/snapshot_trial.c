@@ -9,6 +9,7 @@
 #include "jobs/send.h"
 #include "jobs/tables.h"
 #include "server/clock.h"
+#include "server/limits.h"
 #include "server/mem.h"
 
 #include <inttypes.h>
@@ -16,6 +17,13 @@
 #include <string.h>
 
 #define MESSAGE_SNAPSHOT_FULL 5128
+
+static _Atomic int64_t longest_ms = LIMIT_SNAPSHOT_S * INT64_C(1000);
+
+void snapshot_set_longest(int64_t ms)
+{
+    atomic_store(&longest_ms, ms);
+}
 
 /* What one trial is made of. Texts are borrowed but for seq. */
 struct attempt {
@@ -43,6 +51,14 @@ static int judge(struct attempt *attempt, const struct err *why, const char *ste
     struct trial *trial = attempt->trial;
     bool is_custom = attempt->parameters.sql && strcmp(step, "snapshot") != 0;
     *err = *why;
+    if (why->code == ERR_CANCELLED && run_trial_is_over(attempt->run)) {
+        char *text = mem_format("the trial was cancelled: its snapshots would have been older than "
+                                "%" PRId64 " min, and slow every write meanwhile",
+                                atomic_load(&longest_ms) / 60000);
+        fail(trial, TRIAL_FAILED, 0, text, step);
+        free(text);
+        return 0;
+    }
     if (why->code == ERR_CANCELLED)
         fail(trial, TRIAL_CANCELLED, why->detail, why->msg, step);
     if (why->code != ERR_SQL)
@@ -76,6 +92,7 @@ static int make_snapshots(struct attempt *attempt, struct err *err)
         return -1;
     int rc = 0;
     double all = 0;
+    atomic_store(&run->trial_until_ns, clock_mono_ns() + atomic_load(&longest_ms) * 1000000);
     for (int number = 1; number <= attempt->snapshots && rc == 0; number++) {
         struct snapshot_order order = {.database = attempt->parameters.database,
                                        .files = &files,
@@ -240,6 +257,9 @@ static int run_attempt(struct attempt *attempt, struct err *err)
     attempt->trial->started_at = clock_wall_ms(); /* until the workload starts */
     int rc = tear_down(attempt, run_steps(attempt, err), err);
     run_close_second(run);
+    struct err why = *err;
+    if (rc < 0 && err->code == ERR_CANCELLED && run_trial_is_over(run))
+        return judge(attempt, &why, "snapshot", err);
     if (rc < 0 && err->code == ERR_CANCELLED)
         attempt->trial->status = TRIAL_CANCELLED;
     return rc;

@@ -398,15 +398,23 @@ INSERT INTO intent ({intent_columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
 UPDATE intent SET state = ?2, detail = ?3 WHERE id = ?1;
 
 -- name: intent_list_leftover
--- For each instance where nothing runs: the first thing that an ended job has not undone.
+-- For each instance where nothing measures and the login is not refused: the first thing that is not
+-- undone.
 SELECT {intent_columns} FROM intent WHERE intent.id IN (
     SELECT (SELECT open.id FROM intent AS open JOIN job ON job.id = open.job
-        WHERE open.instance = instance.name AND open.state = 'open' AND job.finished_at > 0
+        WHERE open.instance = instance.name AND open.state = 'open' AND job.state <> 'running'
         ORDER BY open.id LIMIT 1)
     FROM instance
-    WHERE NOT EXISTS (SELECT 1 FROM job WHERE job.state = 'running' AND job.state <> 'succeeded'
-        AND job.instance = instance.name))
+    WHERE instance.held IS NULL AND NOT EXISTS (
+        SELECT 1 FROM job WHERE job.state = 'running' AND job.state <> 'succeeded'
+            AND job.exclusive = 1 AND job.instance = instance.name))
 LIMIT 100;
+
+-- name: intent_pending
+-- ?1 instance, ?2 a job: whether another one, which does not run, has something to undo there.
+SELECT EXISTS (SELECT 1 FROM intent CROSS JOIN job ON job.id = intent.job
+    WHERE intent.instance = ?1 AND intent.state = 'open' AND intent.job <> ?2
+        AND job.state <> 'running');
 
 -- name: intent_list_job
 -- In the order they were made.
