@@ -147,11 +147,12 @@ static uint64_t send_without_end(struct client *client, const char *chunk, size_
 
 static void a_body_without_end_costs_no_memory(void **state)
 {
+#define ENDLESS "Transfer-Encoding: chunked\r\n\r\n"
+#define JSON "Content-Type: application/json\r\n"
     static const char *const heads[] = {
-        "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n",
-        "POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "GET /livez HTTP/1.1\r\nHost: evil.example\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n" JSON ENDLESS,
+        "POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\n" ENDLESS,
+        "GET /livez HTTP/1.1\r\nHost: evil.example\r\n" ENDLESS,
         "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10737418240\r\n\r\n",
     };
     struct http_kit *kit = *state;
