@@ -156,9 +156,10 @@ static const char *take_authority(const char **raw, char **out)
     size_t length = strcspn(from, "/?#");
     *out = mem_format("%.*s", (int)length, from);
     *raw = from[length] == '\0' ? "/" : from + length;
-    if (length == 0 || strpbrk(*out, "@\\%"))
-        return "is no URL of ours";
-    return NULL;
+    for (const char *at = *out; *at; at++)
+        if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7F || strchr("@\\%", *at))
+            return "names no host";
+    return length == 0 ? "names no host" : NULL;
 }
 
 const char *target_read(const char *raw, struct target *out)

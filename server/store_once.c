@@ -3,9 +3,24 @@
 
 #include <assert.h>
 
+#define TRIES 6 /* each as long as the driver waits for a lock: half a minute in all */
+
+/* A daemon that writes without pause leaves the lock free for moments only. */
+static int begin(struct db *db, struct err *err)
+{
+    int rc = -1;
+    for (int i = 0; i < TRIES && rc < 0; i++) {
+        struct err why = {0};
+        rc = db_run_all(db, SQL_TX_BEGIN, &why);
+        if (rc < 0)
+            *err = why;
+    }
+    return rc;
+}
+
 static int run(struct db *db, store_work *work, void *arg, struct err *err)
 {
-    if (db_run_all(db, SQL_TX_BEGIN, err) < 0)
+    if (begin(db, err) < 0)
         return -1;
     int rc = work(db, arg, err);
     assert(db->uses == 0); /* the work did not end a statement */

@@ -103,17 +103,21 @@ static const struct {
     {"revoke", revoke},
 };
 
-/* The value of argv[*at] when it is this option, as --name V or --name=V; NULL when it is not. */
-static const char *option_value(char *const argv[], int argc, int *at, const char *option)
+/* Takes argv[*at] when it is this option, as --name V or --name=V; false when it is not. */
+static bool take_option(char *const argv[], int *at, const char *option, const char **out_value)
 {
     size_t length = strlen(option);
-    if (strncmp(argv[*at], option, length) != 0)
-        return NULL;
-    if (argv[*at][length] == '=')
-        return argv[*at] + length + 1;
-    if (argv[*at][length] != '\0')
-        return NULL;
-    return *at + 1 < argc ? argv[++*at] : "";
+    const char *argument = argv[*at];
+    if (strncmp(argument, option, length) != 0)
+        return false;
+    if (argument[length] == '=') {
+        *out_value = argument + length + 1;
+        return true;
+    }
+    if (argument[length] != '\0')
+        return false;
+    *out_value = argv[*at + 1] ? argv[++*at] : ""; /* argv ends with NULL */
+    return true;
 }
 
 /* Takes what is this command's out of argv; the rest are settings, as for the daemon. */
@@ -125,13 +129,10 @@ static int read_arguments(int argc, char *const argv[], struct command *command,
     char **rest = mem_alloc((size_t)argc + 1, sizeof *rest);
     rest[0] = argv[0];
     for (int at = 3; at < argc; at++) {
-        const char *name = option_value(argv, argc, &at, "--name");
-        const char *scope = name ? NULL : option_value(argv, argc, &at, "--scope");
-        if (name)
-            command->name = name;
-        else if (scope)
-            command->scope = scope;
-        else if (at == 3 && argv[at][0] != '-' && strcmp(argv[2], "revoke") == 0)
+        if (take_option(argv, &at, "--name", &command->name) ||
+            take_option(argv, &at, "--scope", &command->scope))
+            continue;
+        if (at == 3 && argv[at][0] != '-' && strcmp(argv[2], "revoke") == 0)
             command->name = argv[at];
         else
             rest[kept++] = argv[at];

@@ -193,16 +193,18 @@ static void with_tokens_any_host_is_answered(void **state)
 {
     struct http_kit *kit = *state;
     char *token = http_kit_token(kit, "reader", SCOPE_READ);
-    static const char *const raw[] = {
-        "GET /v1/jobs HTTP/1.1\r\nHost: bench.example:8484\r\nAuthorization: Bearer %s\r\n\r\n",
-        "GET http://bench.example/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n",
-        "GET /v1/jobs HTTP/1.1\r\nHost: bench.example\r\nOrigin: https://bench.example\r\n"
-        "Authorization: Bearer %s\r\n\r\n",
+    static const struct {
+        const char *target;
+        const char *headers;
+    } calls[] = {
+        {"/v1/jobs", "Host: bench.example:8484\r\n"},
+        {"http://bench.example/v1/jobs", "Host: x\r\n"},
+        {"/v1/jobs", "Host: bench.example\r\nOrigin: https://bench.example\r\n"},
     };
-    for (size_t i = 0; i < sizeof raw / sizeof raw[0]; i++) {
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         struct client client = client_open(kit->port);
-        const char *place = strstr(raw[i], "%s");
-        char *request = mem_format("%.*s%s%s", (int)(place - raw[i]), raw[i], token, place + 2);
+        char *request = mem_format("GET %s HTTP/1.1\r\n%sAuthorization: Bearer %s\r\n\r\n",
+                                   calls[i].target, calls[i].headers, token);
         client_send(&client, request);
         struct reply reply = client_read(&client, true);
         assert_int_equal(reply.status, 200);
@@ -303,7 +305,7 @@ static void no_token_is_kept_or_logged(void **state)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char *path = kit_path(kit->folder, files[i]);
         if (file_holds(path, token + strlen("sweetspot_")) ||
-            file_holds(path, WRONG + strlen("sweetspot_")))
+            file_holds(path, &WRONG[strlen("sweetspot_")]))
             fail_msg("%s holds a token", files[i]);
         free(path);
     }

@@ -8,14 +8,18 @@
 #include "server/mem.h"
 #include "tests/http_kit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -117,6 +121,58 @@ static void idle_connections_do_not_keep_others_out(void **state)
     free(clients);
 }
 
+/* A connection whose answer is not waited for; -1 when no file is left. */
+static int connect_only(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)},
+                                  .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0)
+        (void)connect(fd, (struct sockaddr *)&address, sizeof address); /* goes on by itself */
+    return fd;
+}
+
+static int64_t cpu_ns(void)
+{
+    struct timespec used;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
+    return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
+}
+
+/* Client and service share this process's files: the client takes all of them. */
+static void without_files_open_connections_go_on_and_it_ends_with_them(void **state)
+{
+    enum { FILES = 256 };
+    struct http_kit *kit = *state;
+    struct rlimit before;
+    int fds[FILES];
+    int count = 0;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit few = {.rlim_cur = FILES, .rlim_max = before.rlim_max};
+    struct client client = client_open(kit->port);
+    struct reply reply = client_call(&client, "GET", "/livez", NULL, NULL);
+    assert_int_equal(reply.status, 200);
+    reply_fini(&reply);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (count < FILES && (fds[count] = connect_only(kit->port)) >= 0)
+        count++;
+    assert_true(count > 0 && count < FILES);
+    for (int i = 0; i < 50; i++) {
+        reply = client_call(&client, "PUT", "/v1/instances/sql01", NULL, http_kit_instance);
+        assert_int_equal(reply.status, 200);
+        reply_fini(&reply);
+    }
+    int64_t began_ns = cpu_ns();
+    (void)poll(NULL, 0, 500);                              /* the time that is looked at */
+    assert_true(cpu_ns() - began_ns < INT64_C(250000000)); /* it does not try again and again */
+    while (count > 0)
+        (void)close(fds[--count]);
+    assert_served(kit, NULL);
+    client_close(&client);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /* --- endless ones -------------------------------------------------------------------------- */
 
 static size_t resident_kib(void)
@@ -147,11 +203,12 @@ static uint64_t send_without_end(struct client *client, const char *chunk, size_
 
 static void a_body_without_end_costs_no_memory(void **state)
 {
+#define ENDLESS "Transfer-Encoding: chunked\r\n\r\n"
+#define JSON "Content-Type: application/json\r\n"
     static const char *const heads[] = {
-        "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n",
-        "POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "GET /livez HTTP/1.1\r\nHost: evil.example\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n" JSON ENDLESS,
+        "POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\n" ENDLESS,
+        "GET /livez HTTP/1.1\r\nHost: evil.example\r\n" ENDLESS,
         "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10737418240\r\n\r\n",
     };
     struct http_kit *kit = *state;
@@ -213,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sends_a_byte_now_and_then_is_cut),
         HTTP_TEST(idle_connections_do_not_keep_others_out),
+        HTTP_TEST(without_files_open_connections_go_on_and_it_ends_with_them),
         HTTP_TEST(a_body_without_end_costs_no_memory),
         HTTP_TEST(guesses_come_to_nothing_and_are_told_to_slow_down),
     };

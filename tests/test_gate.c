@@ -119,6 +119,7 @@ static const struct raw_case cases[] = {
     {"a whole URL without a host", RAW("GET http:///livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"a whole URL with a user",   RAW("GET http://localhost@evil.example/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"a whole URL, encoded host", RAW("GET http://local%68ost/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
+    {"a whole URL, a blank in it", RAW("GET http://local host/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},
     {"a whole URL, two Hosts",    RAW("GET http://localhost/livez HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"a whole URL, no Host",      RAW("GET http://localhost/livez HTTP/1.1\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"a whole URL, two slashes",  RAW("GET http://localhost//livez HTTP/1.1\r\nHost: localhost\r\n\r\n"), 400, STAYS},

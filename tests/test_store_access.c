@@ -1,14 +1,16 @@
 /* Tokens in the store, short visits to it, and databases that are older than this program. */
+#include "server/clock.h"
 #include "server/db_driver.h"
-#include "server/ids.h"
 #include "server/mem.h"
 #include "server/store_access.h"
 #include "server/tokens.h"
 #include "tests/store_kit.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +138,53 @@ static void a_visit_is_seen_by_who_has_it_open(void **state)
     assert_true(store_is_healthy(kit->store));
 }
 
+struct busy {
+    struct store *store;
+    atomic_bool stop;
+    int writes;
+};
+
+static int use_work(struct db *db, void *arg, struct err *err)
+{
+    (void)arg;
+    return store_token_used(db, "one", clock_wall_ms(), err);
+}
+
+static void *write_without_pause(void *arg)
+{
+    struct busy *busy = arg;
+    while (!atomic_load(&busy->stop)) {
+        struct err err;
+        assert_int_equal(store_write(busy->store, use_work, NULL, &err), 0);
+        busy->writes++;
+    }
+    return NULL;
+}
+
+static void visits_and_a_busy_writer_let_each_other_through(void **state)
+{
+    struct kit_store *kit = *state;
+    struct err err = {0};
+    char one[] = "one";
+    pthread_t thread;
+    size_t count = 0;
+    kit_store_open(kit);
+    struct busy busy = {.store = kit->store};
+    kit_ok(store_once(kit->url, put_work, one, &err), &err);
+    assert_int_equal(pthread_create(&thread, NULL, write_without_pause, &busy), 0);
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "token-%d", i);
+        kit_ok(store_once(kit->url, put_work, name, &err), &err);
+    }
+    atomic_store(&busy.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(busy.writes > 0);
+    kit_ok(store_read(kit->store, count_work, &count, &err), &err);
+    assert_int_equal(count, 21);
+    assert_true(store_is_healthy(kit->store));
+}
+
 /* A database of an older version, as the program of that time left it. */
 static void make_old(const char *path, int version)
 {
@@ -211,6 +260,8 @@ int main(void)
         KIT_TEST(a_use_never_goes_back_in_time),
         cmocka_unit_test_setup_teardown(a_visit_is_seen_by_who_has_it_open, kit_store_set_up,
                                         kit_store_tear_down),
+        cmocka_unit_test_setup_teardown(visits_and_a_busy_writer_let_each_other_through,
+                                        kit_store_set_up, kit_store_tear_down),
         cmocka_unit_test_setup_teardown(each_older_version_is_brought_to_ours, kit_store_set_up,
                                         kit_store_tear_down),
         cmocka_unit_test_setup_teardown(a_visit_changes_nothing_that_is_not_ours, kit_store_set_up,
