@@ -1,15 +1,12 @@
 /* Nothing that was accepted is lost: the daemon as a process of its own, killed again and again. */
 #include "server/clock.h"
 #include "server/mem.h"
+#include "tests/daemon_child.h"
 #include "tests/http_client.h"
 #include "tests/sweep_kit.h"
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,109 +17,11 @@
 
 #include <cmocka.h>
 
-#define READY_MS 30000
 #define DONE_NS ((int64_t)60 * 1000000000)
 #define KILLS 14
 #define MAIN_BODY                                                                                  \
     SWEEP(",'buffercount':[50]" TO_DISK, ",'design':{'repetitions':8,'warmups':1,'seed':5}")
 #define SIDE_BODY SWEEP(",'buffercount':[75]", SHORT)
-
-static const char *daemon_path; /* set by main */
-
-struct child {
-    char dir[64];
-    pid_t pid;
-    int port;
-};
-
-/* Reads "sweetspotd ready on http://127.0.0.1:PORT". */
-static int read_port(int fd)
-{
-    char line[200] = "";
-    size_t length = 0;
-    struct pollfd polls = {.fd = fd, .events = POLLIN};
-    while (length < sizeof line - 1 && !memchr(line, '\n', length)) {
-        assert_int_equal(poll(&polls, 1, READY_MS), 1);
-        ssize_t got = read(fd, line + length, sizeof line - 1 - length);
-        assert_true(got > 0);
-        length += (size_t)got;
-    }
-    line[length] = '\0';
-    const char *colon = strrchr(line, ':');
-    assert_non_null(colon);
-    return (int)strtol(colon + 1, NULL, 10);
-}
-
-static void child_start(struct child *child)
-{
-    char program[] = "sweetspotd";
-    char no_file[] = "--config=/dev/null";
-    char listen[] = "--listen=127.0.0.1:0";
-    char level[] = "--log-level=error";
-    char *dir = mem_format("--state-dir=%s", child->dir);
-    char *argv[] = {program, no_file, listen, level, dir, NULL};
-    int out[2];
-    posix_spawn_file_actions_t actions;
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
-    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO), 0);
-    assert_int_equal(posix_spawn(&child->pid, daemon_path, &actions, NULL, argv, environ), 0);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    (void)close(out[1]);
-    child->port = read_port(out[0]);
-    (void)close(out[0]);
-    free(dir);
-}
-
-/* The status that waitpid gives. */
-static int child_end(struct child *child, int signal)
-{
-    int status = 0;
-    assert_int_equal(kill(child->pid, signal), 0);
-    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-    return status;
-}
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
-{
-    (void)info;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
-static void child_make(struct child *child)
-{
-    (void)snprintf(child->dir, sizeof child->dir, "/tmp/sweetspot-test.XXXXXX");
-    assert_non_null(mkdtemp(child->dir));
-    assert_int_equal(setenv("SWEETSPOT_SECRET_SIM", "Sweetspot-1", 1), 0);
-}
-
-static void child_remove(struct child *child)
-{
-    assert_int_equal(nftw(child->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
-}
-
-/* One call; JSON with single quotes. The answer's JSON, NULL without a body. */
-static cJSON *ask(const struct child *child, const char *method, const char *target,
-                  const char *headers, const char *body, int *out_status)
-{
-    char *json = body ? harness_json(body) : NULL;
-    struct reply reply = call(child->port, method, target, headers, json);
-    cJSON *tree = reply.body_length ? cJSON_Parse(reply.body) : NULL;
-    *out_status = reply.status;
-    reply_fini(&reply);
-    free(json);
-    return tree;
-}
-
-static cJSON *get(const struct child *child, const char *target)
-{
-    int status;
-    cJSON *tree = ask(child, "GET", target, NULL, NULL, &status);
-    assert_int_equal(status, 200);
-    return tree;
-}
 
 static void register_at(const struct child *child, const struct sim *sim)
 {
@@ -130,7 +29,7 @@ static void register_at(const struct child *child, const struct sim *sim)
     char *body = mem_format("{'host':'127.0.0.1','port':%d,'login':'sa','environment':'test',"
                             "'password':{'env':'SWEETSPOT_SECRET_SIM'}," ALLOW "}",
                             sim_port(sim));
-    cJSON_Delete(ask(child, "PUT", "/v1/instances/sql01", NULL, body, &status));
+    cJSON_Delete(child_ask(child, "PUT", "/v1/instances/sql01", NULL, body, &status));
     assert_int_equal(status, 201);
     free(body);
 }
@@ -138,7 +37,7 @@ static void register_at(const struct child *child, const struct sim *sim)
 static char *submit(const struct child *child, const char *key, const char *body, int *out_status)
 {
     char *header = mem_format("Idempotency-Key: %s\r\n", key);
-    cJSON *job = ask(child, "POST", "/v1/jobs", header, body, out_status);
+    cJSON *job = child_ask(child, "POST", "/v1/jobs", header, body, out_status);
     char *id = mem_copy(text_at(job, "id"));
     cJSON_Delete(job);
     free(header);
@@ -170,7 +69,7 @@ static cJSON *wait_for_end(const struct child *child, const char *id)
     int status;
     do {
         cJSON_Delete(job);
-        job = ask(child, "GET", target, "Prefer: wait=5\r\n", NULL, &status);
+        job = child_ask(child, "GET", target, "Prefer: wait=5\r\n", NULL, &status);
         assert_int_equal(status, 200);
     } while (cJSON_IsNull(at(job, "finished_at")) && clock_mono_ns() < until);
     if (cJSON_IsNull(at(job, "finished_at")))
@@ -184,7 +83,7 @@ static void trials_are_whole(const struct child *child, const char *id, int arms
                              int warmups)
 {
     char *target = mem_format("/v1/jobs/%s/trials?limit=500", id);
-    cJSON *trials = get(child, target);
+    cJSON *trials = child_get(child, target);
     for (int arm = 0; arm < arms; arm++)
         for (int block = warmups ? 0 : 1; block <= blocks; block++) {
             int count = 0;
@@ -204,7 +103,7 @@ static void trials_are_whole(const struct child *child, const char *id, int arms
 static void report_is_whole(const struct child *child, const char *id, int n)
 {
     char *target = mem_format("/v1/jobs/%s/report", id);
-    cJSON *report = get(child, target);
+    cJSON *report = child_get(child, target);
     assert_int_equal(number_at(report, "arms/0/n"), n);
     assert_int_equal(number_at(report, "arms/1/n"), n);
     assert_int_equal(cJSON_GetArraySize(at(report, "left_behind")), 0);
@@ -277,11 +176,11 @@ static void a_killed_daemon_loses_and_doubles_nothing(void **state)
         free(again);
         free(sides[i]);
     }
-    cJSON *list = get(&child, "/v1/jobs?limit=500");
+    cJSON *list = child_get(&child, "/v1/jobs?limit=500");
     assert_int_equal(cJSON_GetArraySize(at(list, "items")), KILLS + 2);
     cJSON_Delete(list);
     char *target = mem_format("/v1/jobs/%s", parked);
-    job = get(&child, target);
+    job = child_get(&child, target);
     assert_string_equal(text_at(job, "state"), "waiting");
     cJSON_Delete(job);
     sweep_nothing_left(sim);
@@ -331,8 +230,7 @@ int main(void)
         cmocka_unit_test(a_killed_daemon_loses_and_doubles_nothing),
         cmocka_unit_test(a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later),
     };
-    daemon_path = getenv("SWEETSPOT_TEST_DAEMON");
-    if (!daemon_path)
+    if (!getenv("SWEETSPOT_TEST_DAEMON"))
         return 77; /* skipped: the build names the program */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
