@@ -127,7 +127,7 @@ static int statements_so_far(struct sim *sim)
 static void a_killed_daemon_loses_and_doubles_nothing(void **state)
 {
     (void)state;
-    struct child child;
+    struct child child = {0};
     struct sim *sim = NULL;
     char error[SIM_ERROR_SIZE];
     char key[24];
@@ -195,7 +195,7 @@ static void a_killed_daemon_loses_and_doubles_nothing(void **state)
 static void a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later(void **state)
 {
     (void)state;
-    struct child child;
+    struct child child = {0};
     struct sim *sim = NULL;
     char error[SIM_ERROR_SIZE];
     int status;

@@ -65,7 +65,7 @@ static void what_was_accepted_is_delivered_through_any_kill(void **state)
     (void)state;
     int kills = getenv("SWEETSPOT_TEST_LONG") ? 200 : 20;
     int status;
-    struct child child;
+    struct child child = {0};
     struct receiver *receiver = receiver_start();
     char **ids = mem_alloc((size_t)kills * MESSAGES_A_ROUND, sizeof *ids);
     size_t count = 0;
