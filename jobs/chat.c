@@ -168,7 +168,11 @@ static void add_baseline(const cJSON *data, struct chat *out)
     cJSON *effect = cJSON_CreateObject();
     static const struct {
         const char *from, *to;
-    } members[] = {{"ratio", "value"}, {"low", "low"}, {"high", "high"}, {"verdict", "verdict"}};
+    } members[] = {{"ratio", "value"},
+                   {"low", "low"},
+                   {"high", "high"},
+                   {"level", "level"},
+                   {"verdict", "verdict"}};
     cJSON_AddItemToObject(effect, "what", json_text(member_text(baseline, "job")));
     for (size_t i = 0; i < JSON_COUNT(members); i++)
         cJSON_AddItemToObject(

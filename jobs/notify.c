@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SENDERS 32              /* receivers that may be slow at the same time */
-#define DUE_BATCH (2 * SENDERS) /* those under way are among them */
+#define SENDERS 32                       /* receivers that may be slow at the same time */
+#define DUE_BATCH ((int64_t)2 * SENDERS) /* those under way are among them */
 #define IDLE_MS 60000
 #define STORE_PAUSE_NS ((int64_t)5 * 1000000000)
 #define RETRY_AFTER_LONGEST_S 86400 /* a receiver that asks for a year is not obeyed */

@@ -36,12 +36,18 @@ static const char *escape_slack(unsigned char byte)
 static const char *escape_discord(unsigned char byte)
 {
     static const char special[] = "\\*_~|[]<>#";
-    static const char *const escaped[] = {"\\\\", "\\*", "\\_",        "\\~", "\\|",
-                                          "\\[",  "\\]", "\\<" JOINER, "\\>", "\\#"};
+    static const char *const escaped[] = {"\\\\", "\\*", "\\_",          "\\~", "\\|",
+                                          "\\[",  "\\]", ("\\<" JOINER), "\\>", "\\#"};
     const char *at = byte ? strchr(special, byte) : NULL;
     if (byte == '`')
         return "'";
     return at ? escaped[at - special] : NULL;
+}
+
+static const char *escape_nothing(unsigned char byte)
+{
+    (void)byte;
+    return NULL;
 }
 
 static const char *escape_fence(unsigned char byte)
@@ -49,7 +55,8 @@ static const char *escape_fence(unsigned char byte)
     return byte == '`' ? "'" : NULL;
 }
 
-/* Text runs of a card take no Markdown; a tag is only one that is not parted. */
+/* Text runs of a card take no Markdown, and a mention needs an entity beside the text; but not even
+ * a tag is let through. */
 static const char *escape_teams(unsigned char byte)
 {
     return byte == '<' ? "<" JOINER : NULL;
@@ -72,16 +79,17 @@ static const char *escape_google_chat(unsigned char byte)
 
 /* --- the receivers -------------------------------------------------------------------------- */
 
-/* Slack: 50 blocks; a header of 150, a section of 3,000 characters. Teams: about 28 KB for the
- * whole message, by the reports of others less: 20 KB. Discord: a title of 256, a description of
- * 4,096, 25 fields of 1,024, 6,000 characters in all. Google Chat: 32,000 bytes for the message.
- * Characters are counted as UTF-16 units, which are never fewer. */
+/* What each takes, which the parts of its row (title, lead, ten facts, statement) stay below in
+ * sum. Slack: 50 blocks; a header of 150, a section of 3,000 characters, a text of 4,000. Teams:
+ * about 28 KB for the whole message, by the reports of others less: 20 KB. Discord: a title of 256,
+ * a description of 4,096, 25 fields of 1,024, 6,000 characters in all. Google Chat: 32,000 bytes
+ * for the message. Characters are counted as UTF-16 units, which are never fewer. */
 /* clang-format off */
 static const struct receiver receivers[] = {
-    {"slack",       render_slack,       escape_slack,       escape_slack,       render_width_utf16, true,  150,  440, 200, 600, 3000, 1 << 20},
-    {"teams",       render_teams,       escape_teams,       escape_teams,       render_width_bytes, false, 400, 2000, 600, 2000, 20000, 20000},
-    {"discord",     render_discord,     escape_discord,     escape_fence,       render_width_utf16, true,  256, 1000, 240, 1000, 6000, 1 << 20},
-    {"google_chat", render_google_chat, escape_google_chat, escape_google_chat, render_width_bytes, false, 400, 3000, 900, 3000, 32000, 32000},
+    {"slack",       render_slack,       escape_slack,       escape_slack,       render_width_utf16, true,  150,  440, 200, 600},
+    {"teams",       render_teams,       escape_teams,       escape_nothing,     render_width_bytes, false, 400, 2000, 600, 2000},
+    {"discord",     render_discord,     escape_discord,     escape_fence,       render_width_utf16, true,  256, 1000, 240, 1000},
+    {"google_chat", render_google_chat, escape_google_chat, escape_google_chat, render_width_bytes, false, 400, 3000, 900, 3000},
 };
 /* clang-format on */
 

@@ -15,8 +15,6 @@ struct receiver {
     bool statement_lines;                /* a statement keeps its lines */
     /* The most of each part, in the receiver's unit, as written (escapes count). */
     size_t title, lead, fact, statement;
-    /* Its own limits, for the tests and the asserts: of the biggest text, and of the body. */
-    size_t text_limit, body_bytes;
 };
 
 /* How receivers count: characters (Unicode scalar values), UTF-16 units, bytes. */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define SIMULATED "SIMULATED SERVER. "
+#define SIMULATED "SIMULATED SERVER."
 #define OPEN_WORDS "Open in Sweetspot"
 
 static cJSON *object_in(cJSON *array)

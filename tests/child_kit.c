@@ -60,8 +60,9 @@ void child_start(struct child *child)
     char no_file[] = "--config=/dev/null";
     char listen[] = "--listen=127.0.0.1:0";
     char level[] = "--log-level=error";
+    char allow[] = "--webhooks-allow=127.0.0.0/8";
     char *dir = mem_format("--state-dir=%s", child->dir);
-    char *argv[] = {program, no_file, listen, level, dir, NULL};
+    char *argv[] = {program, no_file, listen, level, allow, dir, NULL};
     int out[2];
     posix_spawn_file_actions_t actions;
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);

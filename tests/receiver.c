@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define MOST 64
+#define MOST 1024
 #define BYTES_MOST (256 << 10)
 #define WAIT_NS ((int64_t)20 * 1000000000)
 
@@ -114,7 +114,7 @@ struct receiver *receiver_start(void)
     wait_init(&receiver->came);
     receiver->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(receiver->listener, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(receiver->listener, 16), 0);
+    assert_int_equal(listen(receiver->listener, 64), 0);
     assert_int_equal(getsockname(receiver->listener, (struct sockaddr *)&at, &size), 0);
     receiver->port = ntohs(at.sin_port);
     assert_int_equal(pipe(receiver->stop), 0);

@@ -33,7 +33,8 @@ static atomic_int lookups;
 
 typedef int resolver(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
-/* libcurl's resolver calls this one, in place of the C library's. */
+/* libcurl's resolver calls this one, in place of the C library's.
+ * NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): its names are reserved */
 int getaddrinfo(const char *restrict node, const char *restrict service,
                 const struct addrinfo *restrict hints, struct addrinfo **restrict out)
 {

@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #define URL "https://sweetspot.example.net"
-#define JOINER "\xE2\x81\xA0"
 
 /* Every fact a message can have is in it; a text for '@' is put everywhere a name from outside may
  * stand. */
@@ -42,18 +41,31 @@ static void put_everywhere(cJSON *tree, const char *text)
     }
 }
 
-static char *body_of(const char *format, const char *text)
+static char *body_with(const char *format, const char *text, bool statement)
 {
     struct err err = {0};
     char *body = NULL;
     cJSON *event = jobs_kit_json(EVENT);
     put_everywhere(event, text);
+    if (!statement)
+        jobs_kit_set(event, "/data/recommendation/tsql", NULL);
     char *payload = json_print(event);
     if (render_event(format, payload, "0193-id", URL, &body, &err) < 0)
         fail_msg("%s: %s", format, err.msg);
     free(payload);
     cJSON_Delete(event);
     return body;
+}
+
+static char *body_of(const char *format, const char *text)
+{
+    return body_with(format, text, true);
+}
+
+/* Without a statement, in which names stand as they are. */
+static char *unquoted_body_of(const char *format, const char *text)
+{
+    return body_with(format, text, false);
 }
 
 static cJSON *message_of(const char *format, const char *text)
@@ -187,20 +199,11 @@ static void no_name_calls_anybody_or_becomes_a_link(void **state)
     };
     for (size_t c = 0; c < JSON_COUNT(chats); c++)
         for (size_t i = 0; i < JSON_COUNT(hostile); i++) {
-            cJSON *event = jobs_kit_json(EVENT);
-            char *body = NULL;
-            struct err err = {0};
-            put_everywhere(event, hostile[i].name);
-            jobs_kit_set(event, "/data/recommendation/tsql", "'BACKUP'"); /* quoted: tested below */
-            jobs_kit_set(event, "/data/job/id", "'0193'"); /* ours always: it is in the link */
-            char *payload = json_print(event);
-            assert_int_equal(render_event(chats[c], payload, "i", URL, &body, &err), 0);
+            char *body = unquoted_body_of(chats[c], hostile[i].name);
             for (size_t l = 0; l < 3 && hostile[i].live[l]; l++)
                 if (strstr(body, hostile[i].live[l]))
                     fail_msg("%s lets %s through: %s", chats[c], hostile[i].live[l], body);
             free(body);
-            free(payload);
-            cJSON_Delete(event);
         }
 }
 
@@ -213,7 +216,7 @@ static void a_statement_cannot_leave_its_quotes(void **state)
     } cases[] = {
         {"slack", "blocks/2/text/text", "```'''&lt;!here&gt; @all```"},
         {"discord", "embeds/0/description", "?\n```sql\n'''<!here> @all\n```"},
-        {"teams", "attachments/0/content/body/12/inlines/0/text", "```<" JOINER "!here> @all"},
+        {"teams", "attachments/0/content/body/12/inlines/0/text", "```<!here> @all"},
         {"google_chat", "cardsV2/0/card/sections/0/widgets/11/textParagraph/text",
          "```&lt;!here&gt; @all"},
     };
@@ -386,25 +389,47 @@ static void no_limit_is_passed_by_names_of_any_kind(void **state)
     }
 }
 
-/* 10,000 names made of what has a meaning somewhere; the same ones in each run. */
-static void no_limit_is_passed_by_ten_thousand_names(void **state)
+/* Names made of what has a meaning somewhere; the same ones in each run. */
+static void fill_name(struct buf *name, uint64_t *seed)
+{
+    static const char *const pieces[] = {
+        "a", "@everyone",    "<!channel>", "<users/all>", "<@&1>", "\\",   "\xF0\x9F\x98\x80",
+        "`", "\xE2\x80\xAE", "\n",         "http://e",    "](",    "www.", "&",
+    };
+    *seed = *seed * 6364136223846793005U + 1442695040888963407U;
+    size_t count = 1 + (*seed >> 33) % 300;
+    buf_clear(name);
+    for (size_t i = 0; i < count; i++) {
+        *seed = *seed * 6364136223846793005U + 1442695040888963407U;
+        buf_add(name, pieces[(*seed >> 33) % JSON_COUNT(pieces)]);
+    }
+}
+
+/* 10,000 names with SWEETSPOT_TEST_LONG in the environment: half a minute of computing. */
+static void names_of_chance_pass_no_limit_and_call_nobody(void **state)
 {
     (void)state;
-    static const char *const pieces[] = {
-        "a",  "@everyone", "<", "&", "\\", "`", "\xF0\x9F\x98\x80", "\xE2\x80\xAE",
-        "\n", "://",       "]("};
+    int rounds = getenv("SWEETSPOT_TEST_LONG") ? 10000 : 500;
+    static const char *const live[] = {"@everyone", "<!channel", "<users/all", "<@&1", "http://e"};
+    struct buf name = {0};
     uint64_t seed = 20261201;
-    for (int round = 0; round < 10000 / (int)JSON_COUNT(limits); round++) {
-        struct buf name = {0};
-        seed = seed * 6364136223846793005U + 1442695040888963407U;
-        size_t count = 1 + (seed >> 33) % 700;
-        for (size_t i = 0; i < count; i++) {
-            seed = seed * 6364136223846793005U + 1442695040888963407U;
-            buf_add(&name, pieces[(seed >> 33) % JSON_COUNT(pieces)]);
+    for (int round = 0; round < rounds; round++) {
+        fill_name(&name, &seed);
+        for (size_t i = 0; i < JSON_COUNT(limits); i++) {
+            char *body = body_of(limits[i].format, buf_text(&name));
+            cJSON *message = cJSON_Parse(body);
+            limits[i].check(message, strlen(body));
+            cJSON_Delete(message);
+            free(body);
+            body = unquoted_body_of(limits[i].format, buf_text(&name));
+            for (size_t l = 0; l < JSON_COUNT(live); l++)
+                if (strstr(body, live[l]))
+                    fail_msg("%s lets %s through: %s", limits[i].format, live[l], body);
+            free(body);
         }
-        check_limits(buf_text(&name), false);
-        buf_fini(&name);
     }
+    print_message("names: %d for each of %zu receivers\n", rounds, JSON_COUNT(limits));
+    buf_fini(&name);
 }
 
 /* Our own event must pass what lies between: what makes it too long is left out by name. */
@@ -450,7 +475,7 @@ int main(void)
         cmocka_unit_test(readable_names_stay_as_they_are),
         cmocka_unit_test(what_would_be_nothing_is_a_question_mark),
         cmocka_unit_test(no_limit_is_passed_by_names_of_any_kind),
-        cmocka_unit_test(no_limit_is_passed_by_ten_thousand_names),
+        cmocka_unit_test(names_of_chance_pass_no_limit_and_call_nobody),
         cmocka_unit_test(an_event_is_cut_to_what_receivers_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

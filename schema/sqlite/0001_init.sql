@@ -134,14 +134,6 @@ CREATE TABLE delivery (
     created_at  INTEGER NOT NULL
 ) STRICT;
 
--- Which webhooks have been told that an instance is not reached: once an outage.
-CREATE TABLE outage (
-    instance TEXT NOT NULL REFERENCES instance (name) ON DELETE CASCADE,
-    webhook  TEXT NOT NULL REFERENCES webhook (name) ON DELETE CASCADE,
-    told_at  INTEGER NOT NULL,
-    PRIMARY KEY (instance, webhook)
-) STRICT, WITHOUT ROWID;
-
 CREATE INDEX delivery_by_webhook ON delivery (webhook, id);
 CREATE INDEX delivery_pending ON delivery (webhook, next_at, id) WHERE state = 'pending';
 
