@@ -28,16 +28,23 @@ void runner_set_first_pause(int64_t ms)
 
 /* --- preparing ----------------------------------------------------------------------------- */
 
+/* What was not answered is not absent: nothing that was found over a connection that was lost
+ * counts.
+ */
+static int judge_answers(struct run *run, int rc, struct err *err)
+{
+    if (!mssql_is_dead(run_session(run)) || (rc < 0 && err->code == ERR_UNREACHABLE))
+        return rc;
+    return err_set(err, ERR_UNREACHABLE, 0,
+                   "the connection to SQL Server was lost while the job was prepared");
+}
+
 static int make_plan(struct run *run, struct err *err)
 {
     const struct job_kind *kind = run->definition.kind;
     if (kind->arms)
         kind->arms(run);
-    int rc = kind->preflight(run, err);
-    if (mssql_is_dead(run_session(run)) && (rc == 0 || err->code != ERR_UNREACHABLE))
-        return err_set(err, ERR_UNREACHABLE, 0, /* what was not answered is not absent */
-                       "the connection to SQL Server was lost while the job was prepared");
-    if (rc < 0)
+    if (judge_answers(run, kind->preflight(run, err), err) < 0)
         return -1;
     run->row.trials_planned = (int64_t)(run->plan.step_count + run->plan.reserved);
     return progress_store_plan(run, err);
@@ -81,7 +88,7 @@ static int prepare(struct run *run, struct err *err)
     for (size_t i = 0; i < run->trial_count; i++)
         if (run->trials[i].seq >= run->next_seq)
             run->next_seq = run->trials[i].seq + 1;
-    return kind->prepare ? kind->prepare(run, err) : 0;
+    return kind->prepare ? judge_answers(run, kind->prepare(run, err), err) : 0;
 }
 
 /* --- which step is next -------------------------------------------------------------------- */
@@ -204,6 +211,8 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
     run_set_current(run, step->arm);
     int rc = run->definition.kind->trial(run, step, &trial, err);
     atomic_store(&run->trial_until_ns, 0); /* what follows undoes it */
+    if (rc < 0 && err->code == ERR_REFUSED && mssql_is_dead(run_session(run)))
+        err->code = ERR_UNREACHABLE; /* a refusal for want of an answer is none */
     bool lost =
         rc < 0 && err->code == ERR_UNREACHABLE && (enum run_stop)atomic_load(&run->stop) == RUN_GO;
     bool tells = trial.started_at != 0 &&

@@ -95,6 +95,7 @@ static void a_connection_lost_on_the_way_leaves_nothing(void **state)
     static const char *const faults[] = {
         "{'do':'drop_after','match':'CREATE DATABASE','nth':1}", /* while the place is tried */
         "{'do':'drop_after','match':'CREATE DATABASE','nth':3}",
+        "{'do':'drop_before','match':'SELECT recovery_model','nth':2}", /* while it is prepared */
         "{'do':'drop_before','match':'SELECT TOP (" ROWS ")','nth':2}",
         "{'do':'drop_after','match':'SELECT TOP (" ROWS ")','nth':2}",
         "{'do':'drop_after','match':'DROP DATABASE','nth':2}",
