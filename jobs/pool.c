@@ -15,7 +15,7 @@
 #define STOP_REPEAT_NS 500000000
 
 /* Less than the 90 s after which systemd kills, more than a server that falls silent can take: a
- * batch is given up 60 s after its cancel, a query after twice 30, and then a login after 15. */
+ * batch is given up 30 s after its cancel, a query after twice 30, and then a login after 15. */
 #define DRAIN_NS (80 * INT64_C(1000000000))
 
 struct worker {

@@ -2,7 +2,7 @@
 #include "jobs/event.h"
 #include "jobs/instance.h"
 #include "jobs/kind.h"
-#include "jobs/member.h"
+#include "jobs/measure/guards.h"
 #include "jobs/state.h"
 #include "jobs/window.h"
 #include "server/mem.h"
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLAIM_TRIES 3 /* when others change what was judged; the next tick tries again */
 #define MARK_LIMIT 500 /* rows a pass marks as waiting: the rest follows in the next ones */
 
 static void rows_free(struct job_row *rows, size_t count)
@@ -30,16 +31,51 @@ struct scene {
     cJSON *lanes; /* object: the lanes that running jobs take, as members */
 };
 
+/* The jobs of an instance that wait, and for what. */
+struct mark {
+    char *instance;
+    const char *reason;
+};
+
+/* What came of judging, for the write that makes it so. */
+struct judgement {
+    int64_t now_ms;
+    char *job; /* who may start; NULL: nobody */
+    int64_t job_version;
+    char *instance;
+    int64_t instance_version;
+    int64_t closes_at;
+    char **running; /* ids of what ran when it was judged */
+    size_t running_count;
+    struct mark *marks;
+    size_t mark_count, mark_capacity;
+    bool stale; /* somebody changed something meanwhile: judge again */
+    struct claim *claim;
+};
+
+static void judgement_fini(struct judgement *judged)
+{
+    for (size_t i = 0; i < judged->running_count; i++)
+        free(judged->running[i]);
+    for (size_t i = 0; i < judged->mark_count; i++)
+        free(judged->marks[i].instance);
+    free(judged->running);
+    free(judged->marks);
+    free(judged->job);
+    free(judged->instance);
+}
+
 /* 1: read; 0: its definition is not readable, which concerns its own jobs only; -1: the store
  * fails. instance_fini ends *out after 1. */
 static int load(struct db *db, const char *name, struct instance *out, bool *out_held,
-                struct err *err)
+                int64_t *out_version, struct err *err)
 {
     struct instance_row row = {0};
     struct err unreadable;
     if (store_instance_get(db, name, &row, err) < 0)
         return -1;
     *out_held = row.held != NULL;
+    *out_version = row.version;
     int rc = instance_load(row.definition, out, &unreadable);
     instance_row_fini(&row);
     return rc == 0;
@@ -61,9 +97,10 @@ static int take_lanes(struct scene *scene, struct err *err)
     for (size_t i = 0; i < scene->running_count; i++) {
         struct instance instance;
         bool held;
+        int64_t version;
         if (!scene->running[i].exclusive)
             continue;
-        int found = load(scene->db, scene->running[i].instance, &instance, &held, err);
+        int found = load(scene->db, scene->running[i].instance, &instance, &held, &version, err);
         if (found < 0)
             return -1;
         if (found == 0)
@@ -102,40 +139,33 @@ static bool lane_is_busy(const struct scene *scene, const struct instance *insta
     return busy;
 }
 
-static bool ignores_windows(const struct job_row *row)
-{
-    cJSON *tree = NULL;
-    struct err ignored; /* unreadable: the run will say so */
-    bool ignores = member_parse_own(row->definition, &tree, &ignored) == 0 &&
-                   cJSON_IsTrue(json_member(tree, "ignore_windows"));
-    cJSON_Delete(tree);
-    return ignores;
-}
-
 /* Why the job cannot run now; NULL: it can. out_closes_at as in struct claim. */
 static int judge(const struct scene *scene, const struct job_row *row, const char **out_reason,
-                 int64_t *out_closes_at, struct err *err)
+                 int64_t *out_closes_at, int64_t *out_version, struct err *err)
 {
     struct instance instance;
-    bool held;
-    bool open = true;
     struct err no_zone;
+    struct guards_input input = GUARDS_INPUT;
     *out_reason = NULL;
     *out_closes_at = 0;
-    int found = load(scene->db, row->instance, &instance, &held, err);
+    int found = load(scene->db, row->instance, &instance, &input.held, out_version, err);
     if (found <= 0)
         return found; /* not readable: the run says so and fails */
-    if (held)
-        *out_reason = "unreachable";
-    else if (row->exclusive && instance_is_busy(scene, row->instance))
-        *out_reason = "instance_busy";
-    else if (row->exclusive && lane_is_busy(scene, &instance))
-        *out_reason = "lane_busy";
-    else if (!ignores_windows(row) &&
-             window_state(instance.windows, scene->now_ms, &open, out_closes_at, &no_zone) < 0)
-        open = false; /* a zone that went missing: no window is known to be open */
-    if (!open)
-        *out_reason = "window";
+    input.moment = GUARDS_CLAIM;
+    input.name = row->instance;
+    input.exclusive = row->exclusive;
+    input.instance_busy = instance_is_busy(scene, row->instance);
+    input.lane_busy = lane_is_busy(scene, &instance);
+    input.ignores_windows = row->ignores_windows;
+    input.now_ms = scene->now_ms;
+    if (!row->ignores_windows && window_state(instance.windows, scene->now_ms, &input.window_open,
+                                              &input.closes_at, &no_zone) < 0)
+        input.window_open = false; /* a zone that went missing: no window is known to be open */
+    if (!input.window_open)
+        input.closes_at = 0; /* it is when the next one opens */
+    struct guards_answer answer = guards_judge(&input);
+    *out_reason = answer.reason;
+    *out_closes_at = input.closes_at;
     instance_fini(&instance);
     return 0;
 }
@@ -150,70 +180,178 @@ static int by_turn(const void *left, const void *right)
     return strcmp(a->id, b->id);
 }
 
-static int start(struct db *db, struct job_row *row, struct claim *claim, int64_t closes_at,
-                 struct err *err)
+/* --- judging, in a read --------------------------------------------------------------------- */
+
+static int add_mark(struct scene *scene, struct judgement *judged, const char *instance,
+                    const char *reason, struct err *err)
 {
-    struct job_row whole = {0};
-    if (store_job_get(db, row->id, &whole, err) < 0)
+    bool found;
+    if (store_job_unmarked(scene->db, instance, reason, &found, err) < 0)
         return -1;
-    job_move(&whole, JOB_RUNNING, NULL, claim->now_ms);
-    mem_replace(&whole.phase, "preparing");
-    if (store_job_update(db, &whole, err) < 0) {
-        job_row_fini(&whole);
-        return -1;
-    }
-    claim->row = whole;
-    claim->closes_at = closes_at;
-    claim->found = true;
+    if (!found)
+        return 0;
+    judged->marks = mem_grow(judged->marks, &judged->mark_capacity, judged->mark_count + 1,
+                              sizeof *judged->marks);
+    judged->marks[judged->mark_count++] = (struct mark){mem_copy(instance), reason};
     return 0;
 }
 
-static int try_heads(struct scene *scene, struct claim *claim, struct job_row *heads, size_t count,
-                     struct err *err)
+/* An instance that has a job chosen, or marks its others with an earlier head's reason, is done. */
+static int judge_heads(struct scene *scene, struct judgement *judged, const struct job_row *heads,
+                       size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         const char *reason;
         int64_t closes_at;
-        if (judge(scene, &heads[i], &reason, &closes_at, err) < 0)
+        int64_t version = 0;
+        if (judge(scene, &heads[i], &reason, &closes_at, &version, err) < 0)
             return -1;
-        if (!reason && !claim->found && start(scene->db, &heads[i], claim, closes_at, err) < 0)
-            return -1;
-        if (claim->found && !reason && strcmp(claim->row.id, heads[i].id) == 0 &&
-            heads[i].exclusive)
+        bool chosen = !reason && !judged->job;
+        if (chosen) {
+            judged->job = mem_copy(heads[i].id);
+            judged->job_version = heads[i].version;
+            judged->instance = mem_copy(heads[i].instance);
+            judged->instance_version = version;
+            judged->closes_at = closes_at;
+        }
+        if (chosen && heads[i].exclusive)
             reason = "instance_busy"; /* for the others behind it */
-        if (reason &&
-            store_job_mark_waiting(scene->db, heads[i].instance, reason, MARK_LIMIT, err) < 0)
+        if (reason && add_mark(scene, judged, heads[i].instance, reason, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int scheduler_claim_work(struct db *db, void *arg, struct err *err)
+static void note_running(const struct scene *scene, struct judgement *judged)
 {
-    struct claim *claim = arg;
-    struct scene scene = {.db = db, .now_ms = claim->now_ms, .lanes = cJSON_CreateObject()};
+    judged->running = mem_alloc(scene->running_count, sizeof *judged->running);
+    for (size_t i = 0; i < scene->running_count; i++)
+        judged->running[judged->running_count++] = mem_copy(scene->running[i].id);
+}
+
+static int judge_work(struct db *db, void *arg, struct err *err)
+{
+    struct judgement *judged = arg;
+    struct scene scene = {.db = db, .now_ms = judged->now_ms, .lanes = cJSON_CreateObject()};
     struct job_row *heads = NULL;
     size_t count = 0;
-    claim->found = false;
     int rc = store_job_running(db, &scene.running, &scene.running_count, err);
     if (rc == 0)
         rc = take_lanes(&scene, err);
     if (rc == 0)
-        rc = store_job_heads(db, claim->now_ms, &heads, &count, err);
+        rc = store_job_heads(db, judged->now_ms, &heads, &count, err);
     if (rc == 0) {
         if (count > 1)
             qsort(heads, count, sizeof *heads, by_turn);
-        rc = try_heads(&scene, claim, heads, count, err);
-    }
-    if (rc < 0 && claim->found) {
-        job_row_fini(&claim->row);
-        claim->found = false;
+        note_running(&scene, judged);
+        rc = judge_heads(&scene, judged, heads, count, err);
     }
     rows_free(heads, count);
     rows_free(scene.running, scene.running_count);
     cJSON_Delete(scene.lanes);
     return rc;
 }
+
+/* --- claiming, in a short write ------------------------------------------------------------- */
+
+/* Nothing started that was not running when it was judged. */
+static int check_running(struct db *db, struct judgement *judged, struct err *err)
+{
+    struct job_row *rows = NULL;
+    size_t count = 0;
+    if (store_job_running(db, &rows, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        bool seen = !rows[i].exclusive;
+        for (size_t j = 0; j < judged->running_count && !seen; j++)
+            seen = strcmp(rows[i].id, judged->running[j]) == 0;
+        if (!seen)
+            judged->stale = true;
+    }
+    rows_free(rows, count);
+    return 0;
+}
+
+/* An instance that is gone meanwhile, or was held or changed. */
+static int check_instance(struct db *db, struct judgement *judged, struct err *err)
+{
+    struct instance_row row = {0};
+    if (store_instance_get(db, judged->instance, &row, err) < 0)
+        return -1;
+    if (row.held || row.version != judged->instance_version)
+        judged->stale = true;
+    instance_row_fini(&row);
+    return 0;
+}
+
+static int start(struct db *db, struct judgement *judged, struct err *err)
+{
+    struct claim *claim = judged->claim;
+    struct job_row whole = {0};
+    if (store_job_get(db, judged->job, &whole, err) < 0)
+        return -1;
+    int rc = 0;
+    if (whole.version != judged->job_version) {
+        judged->stale = true;
+    } else {
+        job_move(&whole, JOB_RUNNING, NULL, claim->now_ms);
+        mem_replace(&whole.phase, "preparing");
+        rc = store_job_update(db, &whole, err);
+    }
+    if (rc < 0 || judged->stale) {
+        job_row_fini(&whole);
+        return rc;
+    }
+    claim->row = whole;
+    claim->closes_at = judged->closes_at;
+    claim->found = true;
+    return 0;
+}
+
+static int claim_work(struct db *db, void *arg, struct err *err)
+{
+    struct judgement *judged = arg;
+    judged->stale = false;
+    int rc = 0;
+    if (judged->job) {
+        rc = check_running(db, judged, err);
+        if (rc == 0)
+            rc = check_instance(db, judged, err);
+        if (rc == 0 && !judged->stale)
+            rc = start(db, judged, err);
+    }
+    for (size_t i = 0; i < judged->mark_count && rc == 0 && !judged->stale; i++)
+        rc = store_job_mark_waiting(db, judged->marks[i].instance, judged->marks[i].reason,
+                                    MARK_LIMIT, err);
+    return rc;
+}
+
+static int claim_once(struct store *store, struct claim *claim, bool *out_stale, struct err *err)
+{
+    struct judgement judged = {.now_ms = claim->now_ms, .claim = claim};
+    int rc = store_read(store, judge_work, &judged, err);
+    if (rc == 0 && (judged.job || judged.mark_count > 0))
+        rc = store_write(store, claim_work, &judged, err);
+    if (rc < 0 && claim->found) { /* it was not committed */
+        job_row_fini(&claim->row);
+        claim->found = false;
+    }
+    *out_stale = rc == 0 && judged.stale;
+    judgement_fini(&judged);
+    return rc;
+}
+
+int scheduler_claim(struct store *store, struct claim *claim, struct err *err)
+{
+    bool stale = true;
+    int rc = 0;
+    claim->found = false;
+    for (int i = 0; i < CLAIM_TRIES && stale && rc == 0; i++)
+        rc = claim_once(store, claim, &stale, err);
+    return rc;
+}
+
+/* --- the rest ------------------------------------------------------------------------------- */
 
 int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
 {
@@ -222,7 +360,9 @@ int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
     struct job_row *rows = NULL;
     size_t count = 0;
     overdue->count = 0;
-    int rc = store_job_overdue(db, now_ms, &rows, &count, err);
+    int rc = store_job_wake(db, now_ms, err);
+    if (rc == 0)
+        rc = store_job_overdue(db, now_ms, &rows, &count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct job_row whole = {0};
         rc = store_job_get(db, rows[i].id, &whole, err);

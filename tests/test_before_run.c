@@ -55,7 +55,7 @@ static void carry(struct jobs_place *place, const char *id)
     struct err err = {0};
     struct run *run = NULL;
     struct claim claim = {.now_ms = clock_wall_ms() + 3600000}; /* however long it would wait */
-    jobs_place_write(place, scheduler_claim_work, &claim);
+    jobs_place_claim(place, &claim);
     assert_true(claim.found);
     assert_string_equal(claim.row.id, id);
     kit_ok(run_new(&place->parts, &claim.row, &run, &err), &err);
