@@ -1,5 +1,6 @@
 #include "jobs/pool.h"
 #include "jobs/event.h"
+#include "jobs/guarding.h"
 #include "jobs/runner.h"
 #include "jobs/state.h"
 #include "server/clock.h"
@@ -104,7 +105,7 @@ static void carry(struct worker *worker, struct job_row *row, int64_t closes_at)
     } else if (rc < 0) {
         fail_unreadable(pool, run, &err);
     } else {
-        run->closes_at = closes_at;
+        atomic_store(&run->closes_at, closes_at);
         publish(worker, run);
         if (run->row.cancel_asked)
             run_stop(run, RUN_CANCEL);
@@ -348,15 +349,6 @@ bool pool_current(struct pool *pool, const char *id, struct job_current *out)
     return false;
 }
 
-static enum run_stop over(const struct run *run, int64_t now_ms, int64_t mono_ns)
-{
-    if (mono_ns >= run->stop_at_ns || (run->deadline_at && now_ms >= run->deadline_at))
-        return RUN_OVERTIME;
-    if (run->closes_at && now_ms >= run->closes_at)
-        return RUN_WINDOW;
-    return RUN_GO;
-}
-
 void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
 {
     for (int i = 0; i < pool->count; i++) {
@@ -365,7 +357,7 @@ void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
             continue;
         enum run_stop why = (enum run_stop)atomic_load(&run->stop);
         if (why == RUN_GO)
-            why = over(run, now_ms, mono_ns);
+            why = guarding_over(run, now_ms, mono_ns);
         if (why != RUN_GO)
             run_stop(run, why);
         release(pool, &pool->workers[i]);

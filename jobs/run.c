@@ -65,7 +65,8 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     if (load_definition(run, err) < 0 || load_instance(run, err) < 0)
         return -1;
     run->limits = definition_limits(&run->definition, &run->instance);
-    run->stop_at_ns = clock_mono_ns() + run->limits.job_minutes * 60 * 1000000000;
+    run->began_ns = clock_mono_ns();
+    run->used_ms = run->row.run_ms;
     return 0;
 }
 
@@ -74,6 +75,7 @@ void run_free(struct run *run)
     if (!run)
         return;
     run_close_second(run);
+    mssql_close(run->looker);
     run_disconnect(run);
     wait_fini(&run->stopped);
     lock_fini(&run->lock);
@@ -102,6 +104,11 @@ void run_stop(struct run *run, enum run_stop why)
         mssql_cancel(run->second);
     wait_wake_all(&run->stopped);
     lock_drop(&run->lock);
+}
+
+int64_t run_used_ms(const struct run *run, int64_t mono_ns)
+{
+    return run->used_ms + (mono_ns - run->began_ns) / 1000000;
 }
 
 void run_set_current(struct run *run, int arm)
@@ -192,6 +199,15 @@ void run_disconnect(struct run *run)
 int run_open_session(struct run *run, struct mssql **out_session, struct err *err)
 {
     return session_open(run->parts, &run->instance, run->row.id, out_session, err);
+}
+
+int run_open_looker(struct run *run, struct err *err)
+{
+    if (run->looker && !mssql_is_dead(run->looker))
+        return 0;
+    mssql_close(run->looker);
+    run->looker = NULL;
+    return run_open_session(run, &run->looker, err);
 }
 
 int run_connect(struct run *run, struct err *err)

@@ -321,6 +321,7 @@ static const struct answer {
     {"SERVERPROPERTY('ProductVersion')",
      false,
      {"16.0.4100.1", "3", "Developer", "1", "HOST", "Microsoft SQL Server on Linux", NULL}},
+    {"dm_os_sys_memory", true, {"12000", NULL}},
     {"physical_memory_kb", true, {"8", "16000", NULL}},
     {"host_platform", true, {"Linux", NULL}},
     {"FROM sys.databases WHERE name", false, {"0", "-", NULL}},

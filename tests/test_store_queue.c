@@ -1,6 +1,7 @@
 /* The queues and lists of jobs: who is next, what waits, and what it costs to ask. */
 #include "server/db_driver.h"
 #include "server/ids.h"
+#include "server/clock.h"
 #include "server/mem.h"
 #include "server/store_rows.h"
 #include "tests/store_kit.h"
@@ -257,6 +258,7 @@ static void jobs_are_marked_as_waiting_a_few_at_a_time(void **state)
     struct job_row later = kit_job("sql01");
     mem_replace(&later.state, "waiting");
     later.state_reason = mem_copy("not_before");
+    later.not_before = clock_wall_ms() + 3600000;
     kit_ok(store_job_insert(db, &later, &err), &err);
 
     kit_ok(store_job_mark_waiting(db, "sql01", "window", 3, &err), &err);
