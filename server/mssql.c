@@ -107,6 +107,14 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     session->cancel_s = seconds;
 }
 
+bool mssql_is_abandoned(struct mssql *session)
+{
+    lock_take(&session->lock);
+    bool abandoned = session->abandoned;
+    lock_drop(&session->lock);
+    return abandoned;
+}
+
 bool mssql_is_dead(const struct mssql *session)
 {
     return atomic_load(&session->dead);

@@ -107,5 +107,8 @@ void mssql_cancel(struct mssql *session);
  * cancel stays unanswered for so long. */
 void mssql_set_query_seconds(struct mssql *session, int seconds);
 
+/* True while a batch whose cancel stayed unanswered may still run on the server. */
+bool mssql_is_abandoned(struct mssql *session);
+
 /* True when the session must be closed and opened anew. */
 bool mssql_is_dead(const struct mssql *session);

@@ -230,6 +230,12 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     (void)seconds;
 }
 
+bool mssql_is_abandoned(struct mssql *session)
+{
+    (void)session;
+    return false;
+}
+
 bool mssql_is_dead(const struct mssql *session)
 {
     take();
