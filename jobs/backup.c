@@ -238,7 +238,8 @@ static int execute(struct run *run, const struct backup_settings *settings, cons
     trial->peak_bytes = room.taken_most;
     read_messages(&listener.messages, trial);
     if (rc < 0)
-        rc = judge_room(run, &room, trial, judge_failure(trial, &listener.messages, &why, err), err);
+        rc =
+            judge_room(run, &room, trial, judge_failure(trial, &listener.messages, &why, err), err);
     else if (!backup_messages_ok(&listener.messages, true))
         fail(trial, TRIAL_FAILED, listener.messages.error_number,
              "BACKUP ended without its success message (3014)");

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS ((int64_t)1000000000)   /* a fast disk takes 1 or 2 GiB in that time */
+#define LOOK_NS ((int64_t)1000000000)  /* a fast disk takes 1 or 2 GiB in that time */
 #define ANSWER_NS ((int64_t)500000000) /* a cancel must not wait longer for a look */
 
 /* A volume that stripes go to. */

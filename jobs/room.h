@@ -16,8 +16,8 @@ struct room *room_watch(struct run *run, const struct backup_settings *settings)
 void room_progress(struct room *room);
 
 struct room_outcome {
-    bool cancelled;     /* room got short, and the backup was asked to stop */
-    int64_t taken_most; /* bytes that all volumes together gave away at most; -1 unknown */
+    bool cancelled;              /* room got short, and the backup was asked to stop */
+    int64_t taken_most;          /* bytes that all volumes together gave away at most; -1 unknown */
     char text[GUARDS_TEXT_SIZE]; /* why it was cancelled */
 };
 

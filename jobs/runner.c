@@ -54,9 +54,8 @@ static int prepare(struct run *run, struct err *err)
 {
     const struct job_kind *kind = run->definition.kind;
     /* What is stored first: where the instance is not reached the job still knows its trials. */
-    if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 ||
-        guarding_time(run, -1, err) < 0 || run_connect(run, err) < 0 ||
-        progress_phase(run, "preparing", err) < 0)
+    if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 || guarding_time(run, -1, err) < 0 ||
+        run_connect(run, err) < 0 || progress_phase(run, "preparing", err) < 0)
         return -1;
     bool planned = run->plan.arm_count > 0;
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
@@ -112,8 +111,8 @@ static void learn_from(struct run *run, const struct trial *trial)
         return;
     run->dropped[trial->arm] = true;
     double memory = run->plan.arms[trial->arm].buffer_memory_mib;
-    bool heavy = message_is_memory((int)trial->error_number) || was_lost(trial) ||
-                 was_kept_back(trial);
+    bool heavy =
+        message_is_memory((int)trial->error_number) || was_lost(trial) || was_kept_back(trial);
     if (heavy && memory < run->failed_memory)
         run->failed_memory = memory;
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLAIM_TRIES 3 /* when others change what was judged; the next tick tries again */
+#define CLAIM_TRIES 3  /* when others change what was judged; the next tick tries again */
 #define MARK_LIMIT 500 /* rows a pass marks as waiting: the rest follows in the next ones */
 
 static void rows_free(struct job_row *rows, size_t count)
@@ -191,7 +191,7 @@ static int add_mark(struct scene *scene, struct judgement *judged, const char *i
     if (!found)
         return 0;
     judged->marks = mem_grow(judged->marks, &judged->mark_capacity, judged->mark_count + 1,
-                              sizeof *judged->marks);
+                             sizeof *judged->marks);
     judged->marks[judged->mark_count++] = (struct mark){mem_copy(instance), reason};
     return 0;
 }

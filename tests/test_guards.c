@@ -41,6 +41,16 @@ static void expect(const struct guards_input *input, const char *row, enum guard
         fail_msg("no \"%s\" in \"%s\"", words, answer.text);
 }
 
+/* Whether the row of this name would apply, were it the first. */
+static bool would_apply(const char *row, const struct guards_input *input)
+{
+    for (size_t i = 0; i < guards_count(); i++)
+        if (strcmp(guards_name(i), row) == 0)
+            return guards_applies(i, input);
+    fail_msg("there is no row %s", row);
+    return false;
+}
+
 static void goes(const struct guards_input *input)
 {
     expect(input, NULL, GUARDS_GO, "");
@@ -90,6 +100,9 @@ static void a_claim_waits_for_what_is_in_the_way(void **state)
     expect(&input, "instance_busy", GUARDS_WAIT, "another job measures on instance sql01");
     input.instance_busy = false;
     expect(&input, "lane_busy", GUARDS_WAIT, "lane");
+    input.lane_busy = false;
+    goes(&input);
+    input.lane_busy = true;
     assert_string_equal(guards_judge(&input).reason, "lane_busy");
     input.held = true;
     expect(&input, "held", GUARDS_WAIT, "refused a login");
@@ -176,6 +189,8 @@ static void buffers_are_held_against_the_limit_and_the_free_memory(void **state)
     expect(&input, "memory_limit", GUARDS_REFUSE, "in 3 set(s) are 7200 MiB");
     input.maxtransfersize = 0; /* the server's choice counts 1 MiB */
     expect(&input, "memory_unknown", GUARDS_WARN, "");
+    input.memory_limit_mib = 1799;
+    expect(&input, "memory_limit", GUARDS_REFUSE, "600 buffers of 1048576 bytes in 3 set(s)");
     input.memory_limit_mib = -1;
     expect(&input, "memory_unknown", GUARDS_WARN, "");
 }
@@ -201,8 +216,8 @@ static void a_million_products_never_pass_their_bound(void **state)
         input.memory_limit_mib = (int64_t)next_random(1048576);
         input.free_memory_mib = (int64_t)next_random(4194304);
         unsigned sets = strcmp(input.compression, "on") == 0 ? 3 : 1;
-        unsigned __int128 bytes = (unsigned __int128)input.buffercount *
-                                  (unsigned __int128)input.maxtransfersize * sets;
+        unsigned __int128 bytes =
+            (unsigned __int128)input.buffercount * (unsigned __int128)input.maxtransfersize * sets;
         bool fits = bytes <= (unsigned __int128)input.memory_limit_mib * MIB &&
                     bytes * 4 <= (unsigned __int128)input.free_memory_mib * MIB;
         bool goes_on = guards_judge(&input).verdict == GUARDS_GO;
@@ -260,6 +275,7 @@ static void others_are_waited_for_and_then_the_trial_is_repeated(void **state)
     input.foreign = "DBCC TABLE CHECK";
     input.waited_ms = GUARDS_FOREIGN_WAIT_MS - 1;
     expect(&input, "foreign_work", GUARDS_WAIT, "somebody else runs DBCC TABLE CHECK");
+    assert_false(would_apply("foreign_waited", &input));
     input.waited_ms = GUARDS_FOREIGN_WAIT_MS;
     expect(&input, "foreign_waited", GUARDS_REPEAT, "for more than 60 s");
     input.moment = GUARDS_RUNNING;

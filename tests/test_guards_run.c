@@ -116,8 +116,7 @@ static void buffers_get_a_quarter_of_the_free_memory(void **state)
     (void)state;
     struct harness *house = harness_start("{'time_scale':0,'free_memory_mib':400}");
     harness_register(house, NULL);
-    cJSON_Delete(
-        sweep_run_to(house, SWEEP(",'buffercount':[100]", SHORT), "inconclusive", NULL));
+    cJSON_Delete(sweep_run_to(house, SWEEP(",'buffercount':[100]", SHORT), "inconclusive", NULL));
     sim_forget_statements(house->sim);
     cJSON *job = sweep_run_to(house, SWEEP(",'buffercount':[101]", SHORT), "failed", NULL);
     assert_true(sweep_error_says(job, "101 buffers of 1048576 bytes in 1 set(s) are 101 MiB; 25 % "
@@ -156,8 +155,8 @@ static void other_people_s_work_is_waited_for(void **state)
         sweep_fault(house->sim, on);
         char *id = harness_submit(house, SWEEP(",'buffercount':[50]", SHORT));
         cJSON_Delete(harness_wait_state(house, id, "running", NULL));
-        assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_STATEMENTS, "SELECT TOP (1) command",
-                                      2, 20000), /* the preflight's, and one that waits */
+        assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_STATEMENTS, "SELECT TOP (1) command", 2,
+                                      20000), /* the preflight's, and one that waits */
                          0);
         clock_pass_ms(30000);
         assert_int_equal(sim_count_statements(house->sim, "BACKUP"), 0);

@@ -1,7 +1,7 @@
 /* The queues and lists of jobs: who is next, what waits, and what it costs to ask. */
+#include "server/clock.h"
 #include "server/db_driver.h"
 #include "server/ids.h"
-#include "server/clock.h"
 #include "server/mem.h"
 #include "server/store_rows.h"
 #include "tests/store_kit.h"

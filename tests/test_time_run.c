@@ -190,8 +190,8 @@ static void a_job_that_ignores_windows_passes_one_that_waits(void **state)
     register_window(house, -2, 201, &closes_at); /* closed for two minutes */
     char *first = harness_submit(house, SWEEP(",'buffercount':[50]", SHORT));
     cJSON_Delete(harness_wait_state(house, first, "waiting", "window"));
-    cJSON *job = sweep_run_to(
-        house, SWEEP(",'buffercount':[50]", SHORT ",'ignore_windows':true"), "inconclusive", NULL);
+    cJSON *job = sweep_run_to(house, SWEEP(",'buffercount':[50]", SHORT ",'ignore_windows':true"),
+                              "inconclusive", NULL);
     cJSON_Delete(harness_wait_state(house, first, "waiting", "window"));
     cJSON_Delete(job);
     free(first);
@@ -204,8 +204,8 @@ static void minutes_count_over_all_tries(void **state)
     struct harness *house = *state;
     harness_register(house, ALLOW);
     sweep_fault(house->sim, HOLD("2"));
-    char *id = harness_submit(
-        house, SWEEP(",'buffercount':[50]" TO_DISK, TWO ",'limits':{'minutes':10}"));
+    char *id =
+        harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, TWO ",'limits':{'minutes':10}"));
     wait_held(house);
     clock_pass_ms(6 * MINUTE);
     expect_running(house, id);

@@ -190,8 +190,7 @@ static void PRINTF_LIKE(2, 3) put(char *out, const char *format, ...)
 
 static void say_consent(input *in, char *out)
 {
-    put(out,
-        "instance %s is a production instance; a job there needs \"confirm_production\": true",
+    put(out, "instance %s is a production instance; a job there needs \"confirm_production\": true",
         in->name);
 }
 
@@ -333,8 +332,7 @@ static void say_resolving(input *in, char *out)
 
 static void say_secondary_writes(input *in, char *out)
 {
-    put(out,
-        "database %s is a secondary replica here, and the workload writes; use the primary",
+    put(out, "database %s is a secondary replica here, and the workload writes; use the primary",
         in->name);
 }
 

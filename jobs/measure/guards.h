@@ -45,9 +45,9 @@ struct guards_input {
     bool ignores_windows;
     bool window_open;
     int64_t now_ms;
-    int64_t closes_at;   /* when the window closes; 0: it does not */
-    int64_t deadline_at; /* of the job; 0: none */
-    int64_t longest_ms;  /* what the next trial takes by the job's own trials; -1 unknown */
+    int64_t closes_at;         /* when the window closes; 0: it does not */
+    int64_t deadline_at;       /* of the job; 0: none */
+    int64_t longest_ms;        /* what the next trial takes by the job's own trials; -1 unknown */
     int64_t used_ms, limit_ms; /* of limits.minutes, over all tries of the job */
 
     /* memory for buffers: domain.md 1.4 */
@@ -87,8 +87,8 @@ extern const struct guards_input GUARDS_INPUT;
 
 struct guards_answer {
     enum guards_verdict verdict;
-    const char *reason; /* of GUARDS_WAIT: a state_reason of api.md §3; else NULL */
-    int number;         /* the SQL Server message that tells the same; 0: none */
+    const char *reason;          /* of GUARDS_WAIT: a state_reason of api.md §3; else NULL */
+    int number;                  /* the SQL Server message that tells the same; 0: none */
     char text[GUARDS_TEXT_SIZE]; /* a sentence for people, with the figures; "" for GUARDS_GO */
 };
 

@@ -49,16 +49,16 @@ static const int passing[] = {
 
 /* What reading an optional view says where it, or the right to read it, is missing. */
 static const int absences[] = {
-    207,  /* no such column */
-    208,  /* no such view */
-    229,  /* permission denied on an object */
-    297,  /* the user may not perform this action */
-    300,  /* VIEW SERVER STATE and its like denied */
-    371,  /* permission denied on a catalog procedure */
-    916,  /* the login may not use this database */
-    2812, /* no such procedure */
-    4121, /* no such function */
-    8189, /* ALTER TRACE denied */
+    207,   /* no such column */
+    208,   /* no such view */
+    229,   /* permission denied on an object */
+    297,   /* the user may not perform this action */
+    300,   /* VIEW SERVER STATE and its like denied */
+    371,   /* permission denied on a catalog procedure */
+    916,   /* the login may not use this database */
+    2812,  /* no such procedure */
+    4121,  /* no such function */
+    8189,  /* ALTER TRACE denied */
     15247, /* the action needs a server role */
 };
 
