@@ -236,7 +236,7 @@ static cJSON *look_behind(struct run *run)
 static cJSON *clean_up(struct run *run)
 {
     struct err err = {0};
-    if (run_session(run) && mssql_is_abandoned(run_session(run))) {
+    if (run_session(run) && mssql_gave_up(run_session(run))) {
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=\"the server ignored a cancel\"");
         return look_behind(run);
     }

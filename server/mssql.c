@@ -107,12 +107,12 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     session->cancel_s = seconds;
 }
 
-bool mssql_is_abandoned(struct mssql *session)
+bool mssql_gave_up(struct mssql *session)
 {
     lock_take(&session->lock);
-    bool abandoned = session->abandoned;
+    bool gave_up = session->gave_up;
     lock_drop(&session->lock);
-    return abandoned;
+    return gave_up;
 }
 
 bool mssql_is_dead(const struct mssql *session)

@@ -239,7 +239,7 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     (void)seconds;
 }
 
-bool mssql_is_abandoned(struct mssql *session)
+bool mssql_gave_up(struct mssql *session)
 {
     (void)session;
     return false;

@@ -285,11 +285,9 @@ static void a_server_that_ignores_a_cancel_is_given_up_after_half_a_minute(void 
     clock_pass_ms(5 * SECOND);
     cJSON *job = harness_wait(house, id);
     assert_string_equal(text_at(job, "state"), "cancelled");
-    assert_string_equal(text_at(job, "cleanup"), "pending"); /* the server still writes the file */
-    assert_int_equal(sweep_files_left(house->sim), 1);
+    assert_string_equal(text_at(job, "cleanup"), "pending"); /* the server may still write */
     cJSON_Delete(job);
-    sweep_fault(house->sim, "{'do':'clear'}");
-    sweep_fault(house->sim, "{'do':'drop_all'}"); /* the backup ends with its connection */
+    /* our side dropped the connection, and the backup ends with it */
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_BACKUPS, NULL, 0, 20000), 0);
     for (int i = 0; sweep_files_left(house->sim) > 0; i++) {
         assert_true(i < 1000);
