@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLAIM_TRIES 3  /* when others change what was judged; the next tick tries again */
+#define CLAIM_TRIES 3 /* when others change what was judged; the next tick tries again */
+#define MEMO_COUNT 32
 #define MARK_LIMIT 500 /* rows a pass marks as waiting: the rest follows in the next ones */
 
 static void rows_free(struct job_row *rows, size_t count)
@@ -22,13 +23,22 @@ static void rows_free(struct job_row *rows, size_t count)
     free(rows);
 }
 
+/* What a list of windows comes to now: reading its zones costs more than all else here. */
+struct memo {
+    char *windows; /* as JSON text, heap */
+    bool open;
+    int64_t change_ms;
+};
+
 /* What a candidate is checked against. */
 struct scene {
     struct db *db;
     int64_t now_ms;
     struct job_row *running;
     size_t running_count;
-    cJSON *lanes; /* object: the lanes that running jobs take, as members */
+    cJSON *lanes;                  /* object: the lanes that running jobs take, as members */
+    struct memo memos[MEMO_COUNT]; /* many instances have the same windows */
+    size_t memo_count;
 };
 
 /* The jobs of an instance that wait, and for what. */
@@ -139,12 +149,33 @@ static bool lane_is_busy(const struct scene *scene, const struct instance *insta
     return busy;
 }
 
+/* A zone that went missing: no window is known to be open. */
+static void look_at_windows(struct scene *scene, const cJSON *windows, bool *out_open,
+                            int64_t *out_change_ms)
+{
+    struct err no_zone;
+    char *text = windows ? cJSON_PrintUnformatted(windows) : mem_copy("");
+    for (size_t i = 0; i < scene->memo_count; i++)
+        if (strcmp(scene->memos[i].windows, text) == 0) {
+            *out_open = scene->memos[i].open;
+            *out_change_ms = scene->memos[i].change_ms;
+            free(text);
+            return;
+        }
+    *out_change_ms = 0;
+    if (window_state(windows, scene->now_ms, out_open, out_change_ms, &no_zone) < 0)
+        *out_open = false;
+    if (scene->memo_count < MEMO_COUNT)
+        scene->memos[scene->memo_count++] = (struct memo){text, *out_open, *out_change_ms};
+    else
+        free(text);
+}
+
 /* Why the job cannot run now; NULL: it can. out_closes_at as in struct claim. */
-static int judge(const struct scene *scene, const struct job_row *row, const char **out_reason,
+static int judge(struct scene *scene, const struct job_row *row, const char **out_reason,
                  int64_t *out_closes_at, int64_t *out_version, struct err *err)
 {
     struct instance instance;
-    struct err no_zone;
     struct guards_input input = GUARDS_INPUT;
     *out_reason = NULL;
     *out_closes_at = 0;
@@ -158,9 +189,8 @@ static int judge(const struct scene *scene, const struct job_row *row, const cha
     input.lane_busy = lane_is_busy(scene, &instance);
     input.ignores_windows = row->ignores_windows;
     input.now_ms = scene->now_ms;
-    if (!row->ignores_windows && window_state(instance.windows, scene->now_ms, &input.window_open,
-                                              &input.closes_at, &no_zone) < 0)
-        input.window_open = false; /* a zone that went missing: no window is known to be open */
+    if (!row->ignores_windows)
+        look_at_windows(scene, instance.windows, &input.window_open, &input.closes_at);
     if (!input.window_open)
         input.closes_at = 0; /* it is when the next one opens */
     struct guards_answer answer = guards_judge(&input);
@@ -196,17 +226,17 @@ static int add_mark(struct scene *scene, struct judgement *judged, const char *i
     return 0;
 }
 
-/* An instance that has a job chosen, or marks its others with an earlier head's reason, is done. */
+/* Up to the first that may start: those after it are looked at in the next pass. */
 static int judge_heads(struct scene *scene, struct judgement *judged, const struct job_row *heads,
                        size_t count, struct err *err)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !judged->job; i++) {
         const char *reason;
         int64_t closes_at;
         int64_t version = 0;
         if (judge(scene, &heads[i], &reason, &closes_at, &version, err) < 0)
             return -1;
-        bool chosen = !reason && !judged->job;
+        bool chosen = !reason;
         if (chosen) {
             judged->job = mem_copy(heads[i].id);
             judged->job_version = heads[i].version;
@@ -248,6 +278,8 @@ static int judge_work(struct db *db, void *arg, struct err *err)
     }
     rows_free(heads, count);
     rows_free(scene.running, scene.running_count);
+    for (size_t i = 0; i < scene.memo_count; i++)
+        free(scene.memos[i].windows);
     cJSON_Delete(scene.lanes);
     return rc;
 }

@@ -397,32 +397,6 @@ static void tries_nothing_as_big_as_what_ran_out_of_memory(void **state)
     free(id);
 }
 
-/* From this backup on somebody else has the memory. */
-static enum fake_outcome take_memory(void *ctx, int n, const char *statement)
-{
-    (void)ctx;
-    (void)statement;
-    if (n == 4)
-        fake_set_free_memory(399);
-    return FAKE_OK;
-}
-
-static void begins_nothing_that_the_server_has_no_memory_for_any_more(void **state)
-{
-    struct jobs_place *place = place_of(state);
-    fake_set_on_backup(take_memory, NULL);
-    const char *changes[] = {"/parameters", TO_DISK, "/design",
-                             "{'repetitions':2,'warmups':1,'order':'sequential'}", NULL};
-    jobs_place_put_instance(place, "a", NULL);
-    struct job_row row = jobs_place_job("a", changes);
-    char *id = jobs_place_put_job(place, &row);
-    carry(place, id);
-    jobs_place_expect_state(place, id, "succeeded", NULL);
-    assert_int_equal(count_trials(place, id, "failed"), 1); /* of 100; it had one before */
-    assert_int_equal(fake_backups(), 3 + 3 + 1);
-    free(id);
-}
-
 static void fails_when_every_trial_failed(void **state)
 {
     struct jobs_place *place = place_of(state);
@@ -503,7 +477,6 @@ int main(void)
         RUNNER_TEST(counts_the_tries_anew_once_the_instance_answered),
         RUNNER_TEST(leaves_an_arm_out_once_it_failed),
         RUNNER_TEST(tries_nothing_as_big_as_what_ran_out_of_memory),
-        RUNNER_TEST(begins_nothing_that_the_server_has_no_memory_for_any_more),
         RUNNER_TEST(fails_when_every_trial_failed),
         RUNNER_TEST(repeats_a_contaminated_trial),
         RUNNER_TEST(gives_a_contaminated_arm_up_and_does_not_return_to_it),
