@@ -202,7 +202,7 @@ static int64_t recorded_bytes(struct run *run, const struct backup_settings *set
     char *name = mem_format("sweetspot:%s:%" PRId64, run->row.id, seq);
     struct mssql_value values[] = {{.text = name}, {.text = settings->database}};
     struct mssql_rows *rows = NULL;
-    struct err why;
+    struct err why = {0};
     int64_t bytes = -1;
     if (!run->no_history &&
         send_ask(run_session(run), STATEMENT_RECORDED_SIZE, values, 2, &rows, &why) == 0)
