@@ -44,6 +44,11 @@ static int load_definition(struct run *run, struct err *err)
     return rc;
 }
 
+static int64_t limit_ms(const struct run *run)
+{
+    return run->limits.job_minutes * 60000;
+}
+
 int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **out_run,
             struct err *err)
 {
@@ -65,8 +70,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     if (load_definition(run, err) < 0 || load_instance(run, err) < 0)
         return -1;
     run->limits = definition_limits(&run->definition, &run->instance);
-    run->began_ns = clock_mono_ns();
-    run->used_ms = run->row.run_ms;
+    run->stop_at_ns = clock_mono_ns() + (limit_ms(run) - run->row.run_ms) * 1000000;
     return 0;
 }
 
@@ -108,7 +112,7 @@ void run_stop(struct run *run, enum run_stop why)
 
 int64_t run_used_ms(const struct run *run, int64_t mono_ns)
 {
-    return run->used_ms + (mono_ns - run->began_ns) / 1000000;
+    return limit_ms(run) - (run->stop_at_ns - mono_ns) / 1000000;
 }
 
 void run_set_current(struct run *run, int arm)

@@ -46,13 +46,13 @@ struct run {
     int64_t bytes_written;        /* to files */
     struct run_estimate estimate; /* by the preflight */
     struct probe probe;
-    bool connected;             /* a login succeeded */
-    bool looks_only;            /* for a plan: nothing is changed, on the server or in the store */
-    bool no_history;            /* msdb cannot be read */
-    struct buf warnings;        /* one line each, for the report */
-    int64_t began_ns;           /* clock_mono_ns() of this try; set once before the run is shared */
-    int64_t used_ms;            /* of limits.minutes by earlier tries; never changes */
-    int64_t deadline_at;        /* wall ms, the job's own deadline; 0: none. Never changes */
+    bool connected;      /* a login succeeded */
+    bool looks_only;     /* for a plan: nothing is changed, on the server or in the store */
+    bool no_history;     /* msdb cannot be read */
+    struct buf warnings; /* one line each, for the report */
+    int64_t stop_at_ns;  /* clock_mono_ns() at which limits.minutes are used up, by this and earlier
+                            tries; set once before the run is shared */
+    int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
     _Atomic int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
     bool settled;               /* its end, or that it goes on later, is stored */
     atomic_bool draining;       /* the daemon ends, whatever stopped the run first */
