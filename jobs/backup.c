@@ -4,6 +4,7 @@
 #include "jobs/measure/messages.h"
 #include "jobs/member.h"
 #include "jobs/preflight.h"
+#include "jobs/room.h"
 #include "jobs/send.h"
 #include "server/clock.h"
 #include "server/mem.h"
@@ -66,7 +67,7 @@ static int reserve_files(struct run *run, const struct backup_settings *settings
 
 struct listener {
     struct run *run;
-    const struct backup_settings *settings;
+    struct room *room; /* NULL: nobody looks on */
     struct backup_messages messages;
 };
 
@@ -75,8 +76,8 @@ static void on_message(void *ctx, const struct mssql_message *message)
     struct listener *listener = ctx;
     backup_messages_take(&listener->messages, message->number, message->severity, message->text);
     atomic_store(&listener->run->current_percent, listener->messages.percent);
-    if (message->number == MESSAGE_PROGRESS && listener->settings->on_progress)
-        listener->settings->on_progress(listener->settings->progress_ctx);
+    if (message->number == MESSAGE_PROGRESS)
+        room_progress(listener->room);
 }
 
 /* What the messages said, into the trial. */
@@ -123,18 +124,38 @@ static int judge_failure(struct trial *trial, const struct backup_messages *mess
     return 0;
 }
 
+/* What was seen of the room: a backup that was cancelled for it failed, and the run goes on. */
+static int judge_room(const struct run *run, const struct room_outcome *room, struct trial *trial,
+                      int rc, struct err *err)
+{
+    if (rc == 0 || !room->cancelled || err->code != ERR_CANCELLED ||
+        (enum run_stop)atomic_load(&run->stop) != RUN_GO)
+        return rc;
+    fail(trial, TRIAL_FAILED, 0, room->text);
+    return 0;
+}
+
+/* At its end the files have at least the size that the server records. */
+static void settle_peak(struct trial *trial)
+{
+    if (trial->status != TRIAL_OK)
+        trial->peak_bytes = -1;
+    else if (trial->peak_bytes >= 0 && trial->peak_bytes < trial->file_bytes)
+        trial->peak_bytes = trial->file_bytes;
+}
+
 /* Size of the backup as msdb records it; unknown (-1) without the right to read it. */
 static int64_t recorded_bytes(struct run *run, const struct backup_settings *settings, int64_t seq)
 {
     char *name = mem_format("sweetspot:%s:%" PRId64, run->row.id, seq);
     struct mssql_value values[] = {{.text = name}, {.text = settings->database}};
     struct mssql_rows *rows = NULL;
-    struct err why;
+    struct err why = {0};
     int64_t bytes = -1;
     if (!run->no_history &&
         send_ask(run_session(run), STATEMENT_RECORDED_SIZE, values, 2, &rows, &why) == 0)
         bytes = mssql_int(rows, 0, 0, mssql_int(rows, 0, 1, -1));
-    else
+    else if (why.code == ERR_SQL && message_is_absence(why.detail))
         run->no_history = true;
     mssql_rows_free(rows);
     free(name);
@@ -145,13 +166,15 @@ static int execute(struct run *run, const struct backup_settings *settings, cons
                    struct trial *trial, struct err *err)
 {
     const char *database = settings->database;
-    struct listener listener = {.run = run, .settings = settings};
+    struct listener listener = {.run = run};
     struct probe_sample before;
     struct probe_sample after;
     struct err why = {0};
+    listener.room = room_watch(run, settings);
     probe_take(&run->probe, run_session(run), database, &before);
     int rc = run_go_on(run, err);
     if (rc < 0) {
+        (void)room_end(listener.room);
         probe_sample_fini(&before);
         return -1;
     }
@@ -159,9 +182,12 @@ static int execute(struct run *run, const struct backup_settings *settings, cons
     int64_t start_ns = clock_mono_ns();
     rc = send_batch(run, STATEMENT_BACKUP, statement, on_message, &listener, &why);
     trial->elapsed_s = (double)(clock_mono_ns() - start_ns) / 1e9;
+    struct room_outcome room = room_end(listener.room);
+    trial->peak_bytes = room.taken_most;
     read_messages(&listener.messages, trial);
     if (rc < 0)
-        rc = judge_failure(trial, &listener.messages, &why, err);
+        rc =
+            judge_room(run, &room, trial, judge_failure(trial, &listener.messages, &why, err), err);
     else if (!backup_messages_ok(&listener.messages, true))
         fail(trial, TRIAL_FAILED, listener.messages.error_number,
              "BACKUP ended without its success message (3014)");
@@ -200,6 +226,7 @@ int backup_trial(struct run *run, const struct backup_settings *asked, struct tr
         rc = execute(run, settings, buf_text(&statement), trial, err);
     if (rc == 0 && trial->status != TRIAL_FAILED)
         trial->file_bytes = backup_is_nul(settings) ? 0 : recorded_bytes(run, settings, trial->seq);
+    settle_peak(trial);
     free(seq);
     backup_paths_free(paths, settings->files);
     buf_fini(&statement);

@@ -11,14 +11,12 @@ struct backup_settings {
     const char *database;
     const char *folders[LIMIT_STRIPES]; /* full paths, or the one "NUL" */
     size_t folder_count;
-    int files;                      /* stripes, round the folders in turn */
-    int64_t buffercount;            /* 0: not sent */
-    int64_t maxtransfersize;        /* bytes, 0: not sent */
-    int64_t blocksize;              /* bytes, 0: not sent */
-    const char *compression;        /* default, off, on, an algorithm */
-    void (*on_progress)(void *ctx); /* called while BACKUP runs, each time it tells how far it is;
-                                       NULL: nobody looks on */
-    void *progress_ctx;
+    int files;               /* stripes, round the folders in turn */
+    int64_t buffercount;     /* 0: not sent */
+    int64_t maxtransfersize; /* bytes, 0: not sent */
+    int64_t blocksize;       /* bytes, 0: not sent */
+    const char *compression; /* default, off, on, an algorithm */
+    bool tell_peak;          /* the most that its files took goes into trial->peak_bytes */
 };
 
 /* Reads an arm's settings (api.md §4 "Arms"); targets: the array that names are looked up in, and

@@ -186,10 +186,15 @@ static int undo(struct run *run, struct err *err)
     return rc < 0 && was_there && err->code == ERR_UNREACHABLE ? journal_undo(run, err) : rc;
 }
 
-/* Removes what is still there and says what could not be; cJSON array or NULL. */
+/* Removes what is still there and says what could not be; cJSON array or NULL. What a batch still
+ * writes, whose cancel the server ignores, stays in the journal until the next look. */
 static cJSON *clean_up(struct run *run)
 {
     struct err err = {0};
+    if (run_session(run) && mssql_gave_up(run_session(run))) {
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=\"the server ignored a cancel\"");
+        return look_behind(run);
+    }
     if (undo(run, &err) < 0)
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     return look_behind(run);

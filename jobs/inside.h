@@ -8,7 +8,8 @@
 #include "jobs/watch.h"
 #include "server/lock.h"
 
-/* For tests: how often windows, deadlines and retries are looked at; 1 s else. Before jobs_start. */
+/* For tests: how often windows, deadlines and retries are looked at; 1 s else. Before jobs_start.
+ */
 void jobs_set_tick(int64_t ms);
 
 struct jobs {

@@ -46,9 +46,7 @@ static void hand_out(struct jobs *jobs)
         struct claim claim = {.now_ms = clock_wall_ms(), .cleaners = jobs->parts.cleaners};
         if (pool_free_count(jobs->pool) == 0)
             return;
-        if (store_write(jobs->parts.store, scheduler_claim_work, &claim, &err) < 0) {
-            if (claim.found)
-                job_row_fini(&claim.row);
+        if (scheduler_claim(jobs->parts.store, &claim, &err) < 0) {
             log_event(LOG_LEVEL_ERROR, "claim_failed", "error=%s", log_quote(err.msg));
             return;
         }

@@ -1,6 +1,7 @@
 #include "jobs/pool.h"
 #include "jobs/cleanup.h"
 #include "jobs/event.h"
+#include "jobs/guarding.h"
 #include "jobs/runner.h"
 #include "jobs/state.h"
 #include "server/clock.h"
@@ -16,7 +17,7 @@
 #define STOP_REPEAT_NS 500000000
 
 /* Less than the 90 s after which systemd kills, more than a server that falls silent can take: a
- * batch is given up 60 s after its cancel, a query after twice 30, and then a login after 15. */
+ * batch is given up 30 s after its cancel, a query after twice 30, and then a login after 15. */
 #define DRAIN_NS (80 * INT64_C(1000000000))
 
 struct worker {
@@ -106,7 +107,7 @@ static void carry(struct worker *worker, struct job_row *row, int64_t closes_at,
     } else if (rc < 0) {
         fail_unreadable(pool, run, &err);
     } else {
-        run->closes_at = closes_at;
+        atomic_store(&run->closes_at, closes_at);
         publish(worker, run);
         if (run->row.cancel_asked && !cleans)
             run_stop(run, RUN_CANCEL);
@@ -362,15 +363,6 @@ bool pool_current(struct pool *pool, const char *id, struct job_current *out)
     return false;
 }
 
-static enum run_stop over(const struct run *run, int64_t now_ms, int64_t mono_ns)
-{
-    if (mono_ns >= run->stop_at_ns || (run->deadline_at && now_ms >= run->deadline_at))
-        return RUN_OVERTIME;
-    if (run->closes_at && now_ms >= run->closes_at)
-        return RUN_WINDOW;
-    return RUN_GO;
-}
-
 void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
 {
     for (int i = 0; i < pool->count; i++) {
@@ -379,7 +371,7 @@ void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
             continue;
         enum run_stop why = (enum run_stop)atomic_load(&run->stop);
         if (why == RUN_GO)
-            why = over(run, now_ms, mono_ns);
+            why = guarding_over(run, now_ms, mono_ns);
         if (why != RUN_GO)
             run_stop(run, why);
         else

@@ -1,6 +1,7 @@
 #include "jobs/preflight.h"
 #include "jobs/files.h"
 #include "jobs/journal.h"
+#include "jobs/measure/guards.h"
 #include "server/mem.h"
 
 #include <inttypes.h>
@@ -24,6 +25,7 @@ struct need {
     char *volume;     /* NULL: not known; then it is taken for a volume of its own */
     int64_t free_bytes;
     int64_t bytes;
+    bool unknown_size;
 };
 
 static int look_at_volume(struct run *run, const char *path, int64_t bytes, struct need *out,
@@ -36,16 +38,7 @@ static int look_at_volume(struct run *run, const char *path, int64_t bytes, stru
                        path);
     if (out->free_bytes < 0 && run->definition.assume_free_mib >= 0)
         out->free_bytes = run->definition.assume_free_mib * MIB;
-    if (out->free_bytes < 0)
-        return err_set(err, ERR_REFUSED, 0,
-                       "no view of the server shows the free space of %s; say it in "
-                       "assume_free_mib",
-                       path);
-    if (bytes < 0)
-        return err_set(err, ERR_REFUSED, 0,
-                       "the size of the database is not visible, so a backup to %s may fill the "
-                       "volume; grant VIEW ANY DEFINITION",
-                       path);
+    out->unknown_size = bytes < 0;
     return 0;
 }
 
@@ -61,17 +54,30 @@ static struct need *need_of(struct need *needs, size_t *count, struct need *seen
     return &needs[(*count)++];
 }
 
-static int check_need(const struct run *run, const struct need *need, int64_t trials,
-                      struct err *err)
+/* preallocated: what a compressed backup asks for at once, all its stripes together. */
+static int check_need(const struct run *run, const struct need *need, int64_t preallocated,
+                      int64_t trials, struct err *err)
 {
-    if (need->bytes / MIB + run->limits.min_free_disk_mib <= need->free_bytes / MIB)
-        return 0;
-    return err_set(err, ERR_REFUSED, 0,
-                   "%s has %" PRId64 " MiB free; %" PRId64 " backup(s) may take %" PRId64
-                   " MiB, and min_free_disk_mib keeps %" PRId64 " MiB%s",
-                   need->path, need->free_bytes / MIB, trials, need->bytes / MIB,
-                   run->limits.min_free_disk_mib,
-                   trials > 1 ? " (the server does not delete our files)" : "");
+    struct guards_input input = GUARDS_INPUT;
+    input.moment = GUARDS_PREFLIGHT;
+    input.name = need->path;
+    input.writes = true;
+    input.free_bytes = need->free_bytes;
+    input.bytes = need->unknown_size ? -1 : need->bytes;
+    input.preallocated_bytes = preallocated;
+    input.backups = trials;
+    input.margin_mib = run->limits.min_free_disk_mib;
+    struct guards_answer answer = guards_judge(&input);
+    return answer.verdict == GUARDS_REFUSE ? err_set(err, ERR_REFUSED, 0, "%s", answer.text) : 0;
+}
+
+/* About a third of the database (domain.md 5), when it may be compressed; stripes share it. */
+static int64_t preallocated_bytes(const struct run *run, const struct backup_settings *settings,
+                                  size_t volumes)
+{
+    int64_t data = preflight_data_bytes(run, settings->database);
+    bool plain = strcmp(settings->compression, "off") == 0;
+    return plain || data < 0 || volumes == 0 ? 0 : data / 3 / (int64_t)volumes;
 }
 
 int preflight_space(struct run *run, const struct backup_settings *settings, int64_t trials,
@@ -89,7 +95,7 @@ int preflight_space(struct run *run, const struct backup_settings *settings, int
         need_of(needs, &count, &seen)->bytes += needed_in(settings, bytes, i, trials);
     }
     for (size_t i = 0; i < count && rc == 0; i++)
-        rc = check_need(run, &needs[i], trials, err);
+        rc = check_need(run, &needs[i], preallocated_bytes(run, settings, count), trials, err);
     for (size_t i = 0; i < count; i++)
         free(needs[i].volume);
     return rc;

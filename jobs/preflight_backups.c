@@ -1,4 +1,5 @@
 /* The preflight of kinds whose every arm is a backup. */
+#include "jobs/guarding.h"
 #include "jobs/member.h"
 #include "jobs/preflight.h"
 #include "server/mem.h"
@@ -121,7 +122,9 @@ int preflight_backups(struct run *run, const cJSON *targets, const cJSON *extra,
         written_bytes += loads[i].written_bytes;
         writing += loads[i].written_bytes > 0 ? loads[i].trials : 0;
     }
-    int rc = preflight_budget(run, read_bytes, written_bytes, err);
+    int rc = guarding_memory(run, err);
+    if (rc == 0)
+        rc = preflight_budget(run, read_bytes, written_bytes, err);
     run->plan.deletes = true;
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = check_deletion(run, &loads[i], err);

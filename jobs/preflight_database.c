@@ -1,5 +1,6 @@
 /* The preflight of one database: its state, role, size and chain. */
 #include "jobs/kind.h"
+#include "jobs/measure/guards.h"
 #include "jobs/preflight.h"
 #include "jobs/probe.h"
 #include "jobs/send.h"
@@ -10,8 +11,6 @@
 #define STATE_RESTORING 1       /* sys.databases.state */
 #define ACCESS_SINGLE 1         /* sys.databases.user_access */
 #define ROLE_MIRROR 2           /* sys.database_mirroring.mirroring_role */
-#define ROLE_RESOLVING 0        /* sys.dm_hadr_availability_replica_states.role */
-#define ROLE_SECONDARY 2
 
 /* STATEMENT_DATABASE, by position. */
 enum { STATE, SOURCE, ID, READ_ONLY, USER_ACCESS, IN_STANDBY };
@@ -54,29 +53,37 @@ static int check_state(struct run *run, const char *database, int64_t state, str
     return 0;
 }
 
+/* sys.dm_hadr_availability_replica_states.role */
+static enum guards_role role_of(int64_t number)
+{
+    switch (number) {
+    case 0:
+        return GUARDS_RESOLVING;
+    case 1:
+        return GUARDS_PRIMARY;
+    case 2:
+        return GUARDS_SECONDARY;
+    default:
+        return GUARDS_ROLE_NONE;
+    }
+}
+
 /* On a secondary only COPY_ONLY backups work (3059 else), which ours are. */
 static int check_replica(struct run *run, const char *database, struct err *err)
 {
     if (run->plan.facts.major >= 0 &&
         run->plan.facts.major < statement_first_major(STATEMENT_REPLICA_ROLE))
         return 0;
-    int64_t role = ask_number(run, STATEMENT_REPLICA_ROLE, database);
-    if (role == ROLE_RESOLVING)
-        return err_set(err, ERR_REFUSED, 983,
-                       "the availability replica of database %s is resolving its role; ask again "
-                       "when it is primary or secondary",
-                       database);
-    if (role == ROLE_SECONDARY && run->definition.kind->statements == BY_SNAPSHOT)
-        return err_set(err, ERR_REFUSED, 3906,
-                       "database %s is a secondary replica here, and the workload writes; use the "
-                       "primary",
-                       database);
-    if (role == ROLE_SECONDARY)
-        run_warn(run,
-                 "%s is a secondary replica here: only COPY_ONLY full backups work on it (others "
-                 "give 3059, a recommended statement too), and its speeds say little about the "
-                 "primary",
-                 database);
+    struct guards_input input = GUARDS_INPUT;
+    input.moment = GUARDS_PREFLIGHT;
+    input.name = database;
+    input.role = role_of(ask_number(run, STATEMENT_REPLICA_ROLE, database));
+    input.workload_writes = run->definition.kind->statements == BY_SNAPSHOT;
+    struct guards_answer answer = guards_judge(&input);
+    if (answer.verdict == GUARDS_REFUSE)
+        return err_set(err, ERR_REFUSED, answer.number, "%s", answer.text);
+    if (answer.verdict == GUARDS_WARN)
+        run_warn(run, "%s", answer.text);
     return 0;
 }
 

@@ -1,4 +1,5 @@
 #include "jobs/probe.h"
+#include "jobs/measure/messages.h"
 #include "jobs/send.h"
 #include "server/json.h"
 #include "server/mem.h"
@@ -25,7 +26,8 @@ void probe_fini(struct probe *probe)
     *probe = (struct probe){0};
 }
 
-/* NULL when it cannot be had; a refusal is remembered, a broken connection is not. */
+/* NULL when it cannot be had; that it is absent or not permitted is remembered, a deadlock, a
+ * time-out or a broken connection is not. */
 static struct mssql_rows *ask_about(struct probe *probe, struct mssql *session,
                                     enum probe_query query, const char *database)
 {
@@ -35,7 +37,7 @@ static struct mssql_rows *ask_about(struct probe *probe, struct mssql *session,
     if (probe->absent[query] || mssql_is_dead(session))
         return NULL;
     if (send_ask(session, statements[query], &value, database ? 1 : 0, &rows, &err) < 0) {
-        probe->absent[query] = err.code == ERR_SQL;
+        probe->absent[query] = err.code == ERR_SQL && message_is_absence(err.detail);
         return NULL;
     }
     return rows;

@@ -22,7 +22,7 @@ enum probe_query {
 };
 
 struct probe {
-    bool absent[PROBE_QUERY_COUNT]; /* asked once and refused */
+    bool absent[PROBE_QUERY_COUNT]; /* asked once: not there, or not for this login */
     const char *const *always;      /* wait types shown also when they are 0; NULL-terminated list
                                        of the kind's, or NULL */
 };

@@ -1,4 +1,5 @@
 /* What two samples around a trial say about it. Pure. */
+#include "jobs/measure/guards.h"
 #include "jobs/probe.h"
 #include "server/json.h"
 #include "server/mem.h"
@@ -160,6 +161,16 @@ static void contaminate(struct trial *trial, const char *note)
     trial_note(trial, note);
 }
 
+static void judge_foreign(const char *command, struct trial *trial)
+{
+    struct guards_input input = GUARDS_INPUT;
+    input.moment = GUARDS_RUNNING;
+    input.foreign = command[0] ? command : NULL;
+    struct guards_answer answer = guards_judge(&input);
+    if (answer.verdict == GUARDS_REPEAT)
+        contaminate(trial, answer.text);
+}
+
 void probe_judge(const struct probe *probe, const struct probe_sample *before,
                  const struct probe_sample *after, struct trial *trial)
 {
@@ -170,12 +181,7 @@ void probe_judge(const struct probe *probe, const struct probe_sample *before,
     trial->reads_by_file = read_differences(before, after);
     if (before->started[0] && after->started[0] && strcmp(before->started, after->started) != 0)
         contaminate(trial, "the server was restarted during this trial");
-    if (before->foreign[0] || after->foreign[0]) {
-        char note[128];
-        (void)snprintf(note, sizeof note, "somebody else ran %.60s during this trial",
-                       before->foreign[0] ? before->foreign : after->foreign);
-        contaminate(trial, note);
-    }
+    judge_foreign(before->foreign[0] ? before->foreign : after->foreign, trial);
     /* smaller: somebody cleaned msdb */
     if (before->foreign_set >= 0 && after->foreign_set > before->foreign_set)
         contaminate(trial, after->foreign_frozen

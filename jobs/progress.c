@@ -1,5 +1,6 @@
 #include "jobs/progress.h"
 #include "jobs/member.h"
+#include "server/clock.h"
 #include "server/mem.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ int progress_row_work(struct db *db, struct run *run, struct err *err)
     run->row.version = stored.version;
     run->row.cancel_asked = stored.cancel_asked;
     job_row_fini(&stored);
+    run->row.run_ms = run_used_ms(run, clock_mono_ns());
     return store_job_update(db, &run->row, err);
 }
 

@@ -44,6 +44,11 @@ static int load_definition(struct run *run, struct err *err)
     return rc;
 }
 
+static int64_t limit_ms(const struct run *run)
+{
+    return run->limits.job_minutes * 60000;
+}
+
 int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **out_run,
             struct err *err)
 {
@@ -66,7 +71,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     if (load_definition(run, err) < 0 || load_instance(run, err) < 0)
         return -1;
     run->limits = definition_limits(&run->definition, &run->instance);
-    run->stop_at_ns = clock_mono_ns() + run->limits.job_minutes * 60 * 1000000000;
+    run->stop_at_ns = clock_mono_ns() + (limit_ms(run) - run->row.run_ms) * 1000000;
     return 0;
 }
 
@@ -75,6 +80,7 @@ void run_free(struct run *run)
     if (!run)
         return;
     run_close_second(run);
+    mssql_close(run->looker);
     run_disconnect(run);
     wait_fini(&run->stopped);
     lock_fini(&run->lock);
@@ -129,6 +135,11 @@ void run_give_up_trial(struct run *run, int64_t mono_ns)
     lock_take(&run->lock);
     cancel_sessions_locked(run);
     lock_drop(&run->lock);
+}
+
+int64_t run_used_ms(const struct run *run, int64_t mono_ns)
+{
+    return limit_ms(run) - (run->stop_at_ns - mono_ns) / 1000000;
 }
 
 void run_set_current(struct run *run, int arm)
@@ -219,6 +230,15 @@ void run_disconnect(struct run *run)
 int run_open_session(struct run *run, struct mssql **out_session, struct err *err)
 {
     return session_open(run->parts, &run->instance, run->row.id, out_session, err);
+}
+
+int run_open_looker(struct run *run, struct err *err)
+{
+    if (run->looker && !mssql_is_dead(run->looker))
+        return 0;
+    mssql_close(run->looker);
+    run->looker = NULL;
+    return run_open_session(run, &run->looker, err);
 }
 
 int run_connect(struct run *run, struct err *err)

@@ -48,16 +48,17 @@ struct run {
     int64_t bytes_written;        /* to files */
     struct run_estimate estimate; /* by the preflight */
     struct probe probe;
-    bool connected;       /* a login succeeded */
-    bool looks_only;      /* for a plan: nothing is changed, on the server or in the store */
-    bool no_history;      /* msdb cannot be read */
-    struct buf warnings;  /* one line each, for the report */
-    int64_t stop_at_ns;   /* clock_mono_ns() of limits.minutes; set once before the run is shared */
-    int64_t deadline_at;  /* wall ms, the job's own deadline; 0: none. Never changes */
-    int64_t closes_at;    /* wall ms at which the window closes; 0: it does not */
-    bool settled;         /* its end, or that it goes on later, is stored */
-    atomic_bool draining; /* the daemon ends, whatever stopped the run first */
-    atomic_int stop;      /* enum run_stop */
+    bool connected;      /* a login succeeded */
+    bool looks_only;     /* for a plan: nothing is changed, on the server or in the store */
+    bool no_history;     /* msdb cannot be read */
+    struct buf warnings; /* one line each, for the report */
+    int64_t stop_at_ns;  /* clock_mono_ns() at which limits.minutes are used up, by this and earlier
+                            tries; set once before the run is shared */
+    int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
+    _Atomic int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
+    bool settled;               /* its end, or that it goes on later, is stored */
+    atomic_bool draining;       /* the daemon ends, whatever stopped the run first */
+    atomic_int stop;            /* enum run_stop */
     atomic_int current_percent; /* of the running trial, -1 unknown */
     /* when the running trial is given up (its snapshots are too old), clock_mono_ns(); 0: never */
     _Atomic int64_t trial_until_ns;
@@ -67,6 +68,7 @@ struct run {
     /* only the worker sets it, so that the worker may read it without the lock */
     struct mssql *session;
     struct mssql *second; /* of another login, for as long as its workload runs; or NULL */
+    struct mssql *looker; /* of our own login, for looking on while `session` is busy; or NULL */
     bool undisturbed;     /* what is sent now cleans up: a stop does not cancel it */
 };
 
@@ -93,6 +95,9 @@ bool run_keep_undisturbed(struct run *run, bool undisturbed);
 /* ERR_CANCELLED when the run is asked to stop. */
 MUST_CHECK int run_go_on(struct run *run, struct err *err);
 
+/* How long the job has run by this moment of clock_mono_ns(), over all its tries. Any thread. */
+int64_t run_used_ms(const struct run *run, int64_t mono_ns);
+
 /* Which trial runs now (arm -1: none); any thread may ask. */
 void run_set_current(struct run *run, int arm);
 struct job_current run_get_current(struct run *run);
@@ -110,6 +115,9 @@ void run_disconnect(struct run *run);
 /* One more session of the same login, for looking on while the run's own is busy. No stop cancels
  * it; the caller closes it. */
 MUST_CHECK int run_open_session(struct run *run, struct mssql **out_session, struct err *err);
+/* Such a session that lasts as long as the run: run->looker, opened when there is none or it is
+ * dead. */
+MUST_CHECK int run_open_looker(struct run *run, struct err *err);
 /* Opens run->second, a session of another login (password: a reference). A stop cancels what runs
  * there too. run_close_second ends it, and accepts that there is none. */
 MUST_CHECK int run_open_second(struct run *run, const char *login, const cJSON *password,

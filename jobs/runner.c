@@ -1,6 +1,7 @@
 #include "jobs/runner.h"
 #include "jobs/ending.h"
 #include "jobs/former.h"
+#include "jobs/guarding.h"
 #include "jobs/journal.h"
 #include "jobs/kind.h"
 #include "jobs/measure/messages.h"
@@ -18,6 +19,7 @@
 #define PASSING_PAUSE_MS 1000 /* after a deadlock or lock time-out, before the repeat; doubled */
 #define PASSING_PAUSE_LONGEST_MS 30000
 #define LOST_STEP "connection" /* of a trial's error: the connection was lost in it */
+#define GUARD_STEP "guard"     /* it was not started: the server's memory is short */
 
 static _Atomic int64_t first_pause_ms = PASSING_PAUSE_MS;
 
@@ -68,8 +70,8 @@ static int prepare(struct run *run, struct err *err)
 {
     const struct job_kind *kind = run->definition.kind;
     /* What is stored first: where the instance is not reached the job still knows its trials. */
-    if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 || run_connect(run, err) < 0 ||
-        progress_phase(run, "preparing", err) < 0)
+    if (run_go_on(run, err) < 0 || progress_load(run, err) < 0 || guarding_time(run, -1, err) < 0 ||
+        run_connect(run, err) < 0 || progress_phase(run, "preparing", err) < 0)
         return -1;
     bool planned = run->plan.arm_count > 0;
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
@@ -103,6 +105,11 @@ static bool was_lost(const struct trial *trial)
     return trial->error_step && strcmp(trial->error_step, LOST_STEP) == 0;
 }
 
+static bool was_kept_back(const struct trial *trial)
+{
+    return trial->error_step && strcmp(trial->error_step, GUARD_STEP) == 0;
+}
+
 /* A connection that is lost in a trial says nothing about its arm: the network, a restart. Lost
  * twice in the same arm, the arm may be what brings the server down, and is not tried again. */
 static void judge_loss(const struct run *run, struct trial *trial, const struct err *err)
@@ -123,7 +130,8 @@ static void learn_from(struct run *run, const struct trial *trial)
         return;
     run->dropped[trial->arm] = true;
     double memory = run->plan.arms[trial->arm].buffer_memory_mib;
-    bool heavy = message_is_memory((int)trial->error_number) || was_lost(trial);
+    bool heavy =
+        message_is_memory((int)trial->error_number) || was_lost(trial) || was_kept_back(trial);
     if (heavy && memory < run->failed_memory)
         run->failed_memory = memory;
 }
@@ -201,6 +209,25 @@ static int check_budget(struct run *run, struct err *err)
     return run_go_on(run, err);
 }
 
+/* Runs it, or says why it must not be started now. */
+static int try_trial(struct run *run, const struct design_step *step, struct trial *trial,
+                     struct err *err)
+{
+    struct guards_answer answer;
+    if (guarding_trial(run, step->arm, &answer, err) < 0)
+        return -1;
+    if (answer.verdict == GUARDS_GO)
+        return run->definition.kind->trial(run, step, trial, err);
+    trial->started_at = clock_wall_ms();
+    trial->status = answer.verdict == GUARDS_REPEAT ? TRIAL_CONTAMINATED : TRIAL_FAILED;
+    trial_note(trial, answer.text);
+    if (trial->status == TRIAL_FAILED) {
+        mem_replace(&trial->error_text, answer.text);
+        mem_replace(&trial->error_step, GUARD_STEP);
+    }
+    return 0;
+}
+
 /* One execution of a step: stored when it tells something, its files removed. */
 static int run_trial(struct run *run, const struct design_step *step, enum trial_status *out_status,
                      struct err *err)
@@ -209,7 +236,7 @@ static int run_trial(struct run *run, const struct design_step *step, enum trial
     struct err undo_err = {0};
     struct err store_err = {0};
     run_set_current(run, step->arm);
-    int rc = run->definition.kind->trial(run, step, &trial, err);
+    int rc = try_trial(run, step, &trial, err);
     atomic_store(&run->trial_until_ns, 0); /* what follows undoes it */
     if (rc < 0 && err->code == ERR_REFUSED && mssql_is_dead(run_session(run)))
         err->code = ERR_UNREACHABLE; /* a refusal for want of an answer is none */

@@ -3,7 +3,7 @@
 #include "jobs/event.h"
 #include "jobs/instance.h"
 #include "jobs/kind.h"
-#include "jobs/member.h"
+#include "jobs/measure/guards.h"
 #include "jobs/state.h"
 #include "jobs/window.h"
 #include "server/mem.h"
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLAIM_TRIES 3 /* when others change what was judged; the next tick tries again */
+#define MEMO_COUNT 32
 #define MARK_LIMIT 500 /* rows a pass marks as waiting: the rest follows in the next ones */
 
 static void rows_free(struct job_row *rows, size_t count)
@@ -22,6 +24,13 @@ static void rows_free(struct job_row *rows, size_t count)
     free(rows);
 }
 
+/* What a list of windows comes to now: reading its zones costs more than all else here. */
+struct memo {
+    char *windows; /* as JSON text, heap */
+    bool open;
+    int64_t change_ms;
+};
+
 /* What a candidate is checked against. */
 struct scene {
     struct db *db;
@@ -29,19 +38,58 @@ struct scene {
     int64_t now_ms;
     struct job_row *running;
     size_t running_count;
-    cJSON *lanes; /* object: the lanes that running jobs take, as members */
+    cJSON *lanes;                  /* object: the lanes that running jobs take, as members */
+    struct memo memos[MEMO_COUNT]; /* many instances have the same windows */
+    size_t memo_count;
 };
+
+/* The jobs of an instance that wait, and for what. */
+struct mark {
+    char *instance;
+    const char *reason;
+};
+
+/* What came of judging, for the write that makes it so. */
+struct judgement {
+    int64_t now_ms;
+    char *job; /* who may start; NULL: nobody */
+    int64_t job_version;
+    char *instance;
+    int64_t instance_version;
+    int64_t closes_at;
+    char **running; /* ids of what ran when it was judged */
+    size_t running_count;
+    struct mark *marks;
+    size_t mark_count, mark_capacity;
+    bool exclusive;     /* the job measures */
+    bool needs_cleanup; /* a job waits for a clean-up from now on */
+    bool stale;         /* somebody changed something meanwhile: judge again */
+    struct claim *claim;
+};
+
+static void judgement_fini(struct judgement *judged)
+{
+    for (size_t i = 0; i < judged->running_count; i++)
+        free(judged->running[i]);
+    for (size_t i = 0; i < judged->mark_count; i++)
+        free(judged->marks[i].instance);
+    free(judged->running);
+    free(judged->marks);
+    free(judged->job);
+    free(judged->instance);
+}
 
 /* 1: read; 0: its definition is not readable, which concerns its own jobs only; -1: the store
  * fails. instance_fini ends *out after 1. */
 static int load(struct db *db, const char *name, struct instance *out, bool *out_held,
-                struct err *err)
+                int64_t *out_version, struct err *err)
 {
     struct instance_row row = {0};
     struct err unreadable;
     if (store_instance_get(db, name, &row, err) < 0)
         return -1;
     *out_held = row.held != NULL;
+    *out_version = row.version;
     int rc = instance_load(row.definition, out, &unreadable);
     instance_row_fini(&row);
     return rc == 0;
@@ -63,9 +111,10 @@ static int take_lanes(struct scene *scene, struct err *err)
     for (size_t i = 0; i < scene->running_count; i++) {
         struct instance instance;
         bool held;
+        int64_t version;
         if (!scene->running[i].exclusive)
             continue;
-        int found = load(scene->db, scene->running[i].instance, &instance, &held, err);
+        int found = load(scene->db, scene->running[i].instance, &instance, &held, &version, err);
         if (found < 0)
             return -1;
         if (found == 0)
@@ -105,53 +154,63 @@ static bool lane_is_busy(const struct scene *scene, const struct instance *insta
 }
 
 /* What another job left there is undone first; and nothing is measured while it is. */
-static int must_wait_for_cleanup(const struct scene *scene, const struct job_row *row, bool *out,
-                                 struct err *err)
+static int must_wait_for_cleanup(struct db *db, struct cleaners *cleaners, const char *instance,
+                                 const char *job, bool *out, struct err *err)
 {
-    *out = row->exclusive && cleaners_has(scene->cleaners, row->instance);
-    if (*out || !row->exclusive)
-        return 0;
-    return store_intent_pending(scene->db, row->instance, row->id, out, err);
+    *out = cleaners_has(cleaners, instance);
+    return *out ? 0 : store_intent_pending(db, instance, job, out, err);
 }
 
-static bool ignores_windows(const struct job_row *row)
+/* A zone that went missing: no window is known to be open. */
+static void look_at_windows(struct scene *scene, const cJSON *windows, bool *out_open,
+                            int64_t *out_change_ms)
 {
-    cJSON *tree = NULL;
-    struct err ignored; /* unreadable: the run will say so */
-    bool ignores = member_parse_own(row->definition, &tree, &ignored) == 0 &&
-                   cJSON_IsTrue(json_member(tree, "ignore_windows"));
-    cJSON_Delete(tree);
-    return ignores;
+    struct err no_zone;
+    char *text = windows ? cJSON_PrintUnformatted(windows) : mem_copy("");
+    for (size_t i = 0; i < scene->memo_count; i++)
+        if (strcmp(scene->memos[i].windows, text) == 0) {
+            *out_open = scene->memos[i].open;
+            *out_change_ms = scene->memos[i].change_ms;
+            free(text);
+            return;
+        }
+    *out_change_ms = 0;
+    if (window_state(windows, scene->now_ms, out_open, out_change_ms, &no_zone) < 0)
+        *out_open = false;
+    if (scene->memo_count < MEMO_COUNT)
+        scene->memos[scene->memo_count++] = (struct memo){text, *out_open, *out_change_ms};
+    else
+        free(text);
 }
 
 /* Why the job cannot run now; NULL: it can. out_closes_at as in struct claim. */
-static int judge(const struct scene *scene, const struct job_row *row, const char **out_reason,
-                 int64_t *out_closes_at, struct err *err)
+static int judge(struct scene *scene, const struct job_row *row, const char **out_reason,
+                 int64_t *out_closes_at, int64_t *out_version, struct err *err)
 {
     struct instance instance;
-    bool held;
-    bool open = true;
-    bool pending = false;
-    struct err no_zone;
+    struct guards_input input = GUARDS_INPUT;
     *out_reason = NULL;
     *out_closes_at = 0;
-    int found = load(scene->db, row->instance, &instance, &held, err);
+    int found = load(scene->db, row->instance, &instance, &input.held, out_version, err);
     if (found <= 0)
         return found; /* not readable: the run says so and fails */
-    int rc = must_wait_for_cleanup(scene, row, &pending, err);
-    if (held)
-        *out_reason = "unreachable";
-    else if (row->exclusive && instance_is_busy(scene, row->instance))
-        *out_reason = "instance_busy";
-    else if (pending)
-        *out_reason = "cleanup_pending";
-    else if (row->exclusive && lane_is_busy(scene, &instance))
-        *out_reason = "lane_busy";
-    else if (!ignores_windows(row) &&
-             window_state(instance.windows, scene->now_ms, &open, out_closes_at, &no_zone) < 0)
-        open = false; /* a zone that went missing: no window is known to be open */
-    if (!open)
-        *out_reason = "window";
+    input.moment = GUARDS_CLAIM;
+    input.name = row->instance;
+    input.exclusive = row->exclusive;
+    input.instance_busy = instance_is_busy(scene, row->instance);
+    input.lane_busy = lane_is_busy(scene, &instance);
+    int rc = row->exclusive ? must_wait_for_cleanup(scene->db, scene->cleaners, row->instance,
+                                                    row->id, &input.cleanup_pending, err)
+                            : 0;
+    input.ignores_windows = row->ignores_windows;
+    input.now_ms = scene->now_ms;
+    if (!row->ignores_windows)
+        look_at_windows(scene, instance.windows, &input.window_open, &input.closes_at);
+    if (!input.window_open)
+        input.closes_at = 0; /* it is when the next one opens */
+    struct guards_answer answer = guards_judge(&input);
+    *out_reason = answer.reason;
+    *out_closes_at = input.closes_at;
     instance_fini(&instance);
     return rc;
 }
@@ -166,21 +225,19 @@ static int by_turn(const void *left, const void *right)
     return strcmp(a->id, b->id);
 }
 
-static int start(struct db *db, struct job_row *row, struct claim *claim, int64_t closes_at,
-                 struct err *err)
+/* --- judging, in a read --------------------------------------------------------------------- */
+
+static int add_mark(struct scene *scene, struct judgement *judged, const char *instance,
+                    const char *reason, struct err *err)
 {
-    struct job_row whole = {0};
-    if (store_job_get(db, row->id, &whole, err) < 0)
+    bool found;
+    if (store_job_unmarked(scene->db, instance, reason, &found, err) < 0)
         return -1;
-    job_move(&whole, JOB_RUNNING, NULL, claim->now_ms);
-    mem_replace(&whole.phase, "preparing");
-    if (store_job_update(db, &whole, err) < 0) {
-        job_row_fini(&whole);
-        return -1;
-    }
-    claim->row = whole;
-    claim->closes_at = closes_at;
-    claim->found = true;
+    if (!found)
+        return 0;
+    judged->marks = mem_grow(judged->marks, &judged->mark_capacity, judged->mark_count + 1,
+                             sizeof *judged->marks);
+    judged->marks[judged->mark_count++] = (struct mark){mem_copy(instance), reason};
     return 0;
 }
 
@@ -191,56 +248,176 @@ static bool is_new(const struct job_row *row, const char *reason, const char *wa
            !(row->state_reason && strcmp(row->state_reason, wanted) == 0);
 }
 
-static int try_heads(struct scene *scene, struct claim *claim, struct job_row *heads, size_t count,
-                     struct err *err)
+/* Up to the first that may start: those after it are looked at in the next pass. */
+static int judge_heads(struct scene *scene, struct judgement *judged, const struct job_row *heads,
+                       size_t count, struct err *err)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !judged->job; i++) {
         const char *reason;
         int64_t closes_at;
-        if (judge(scene, &heads[i], &reason, &closes_at, err) < 0)
+        int64_t version = 0;
+        if (judge(scene, &heads[i], &reason, &closes_at, &version, err) < 0)
             return -1;
-        if (!reason && !claim->found && start(scene->db, &heads[i], claim, closes_at, err) < 0)
-            return -1;
-        if (claim->found && !reason && strcmp(claim->row.id, heads[i].id) == 0 &&
-            heads[i].exclusive)
+        bool chosen = !reason;
+        if (chosen) {
+            judged->job = mem_copy(heads[i].id);
+            judged->job_version = heads[i].version;
+            judged->instance = mem_copy(heads[i].instance);
+            judged->instance_version = version;
+            judged->closes_at = closes_at;
+            judged->exclusive = heads[i].exclusive;
+        }
+        judged->needs_cleanup |= is_new(&heads[i], reason, "cleanup_pending");
+        if (chosen && heads[i].exclusive)
             reason = "instance_busy"; /* for the others behind it */
-        claim->needs_cleanup |= is_new(&heads[i], reason, "cleanup_pending");
-        if (reason &&
-            store_job_mark_waiting(scene->db, heads[i].instance, reason, MARK_LIMIT, err) < 0)
+        if (reason && add_mark(scene, judged, heads[i].instance, reason, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int scheduler_claim_work(struct db *db, void *arg, struct err *err)
+static void note_running(const struct scene *scene, struct judgement *judged)
 {
-    struct claim *claim = arg;
+    judged->running = mem_alloc(scene->running_count, sizeof *judged->running);
+    for (size_t i = 0; i < scene->running_count; i++)
+        judged->running[judged->running_count++] = mem_copy(scene->running[i].id);
+}
+
+static int judge_work(struct db *db, void *arg, struct err *err)
+{
+    struct judgement *judged = arg;
     struct scene scene = {.db = db,
-                          .cleaners = claim->cleaners,
-                          .now_ms = claim->now_ms,
+                          .cleaners = judged->claim->cleaners,
+                          .now_ms = judged->now_ms,
                           .lanes = cJSON_CreateObject()};
     struct job_row *heads = NULL;
     size_t count = 0;
-    claim->found = false;
     int rc = store_job_running(db, &scene.running, &scene.running_count, err);
     if (rc == 0)
         rc = take_lanes(&scene, err);
     if (rc == 0)
-        rc = store_job_heads(db, claim->now_ms, &heads, &count, err);
+        rc = store_job_heads(db, judged->now_ms, &heads, &count, err);
     if (rc == 0) {
         if (count > 1)
             qsort(heads, count, sizeof *heads, by_turn);
-        rc = try_heads(&scene, claim, heads, count, err);
-    }
-    if (rc < 0 && claim->found) {
-        job_row_fini(&claim->row);
-        claim->found = false;
+        note_running(&scene, judged);
+        rc = judge_heads(&scene, judged, heads, count, err);
     }
     rows_free(heads, count);
     rows_free(scene.running, scene.running_count);
+    for (size_t i = 0; i < scene.memo_count; i++)
+        free(scene.memos[i].windows);
     cJSON_Delete(scene.lanes);
     return rc;
 }
+
+/* --- claiming, in a short write ------------------------------------------------------------- */
+
+/* Nothing started that was not running when it was judged. */
+static int check_running(struct db *db, struct judgement *judged, struct err *err)
+{
+    struct job_row *rows = NULL;
+    size_t count = 0;
+    if (store_job_running(db, &rows, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        bool seen = !rows[i].exclusive;
+        for (size_t j = 0; j < judged->running_count && !seen; j++)
+            seen = strcmp(rows[i].id, judged->running[j]) == 0;
+        if (!seen)
+            judged->stale = true;
+    }
+    rows_free(rows, count);
+    return 0;
+}
+
+/* An instance that is gone meanwhile, was held or changed, or has something to be undone. */
+static int check_instance(struct db *db, struct judgement *judged, struct err *err)
+{
+    struct instance_row row = {0};
+    if (store_instance_get(db, judged->instance, &row, err) < 0)
+        return -1;
+    if (row.held || row.version != judged->instance_version)
+        judged->stale = true;
+    instance_row_fini(&row);
+    bool pending = false;
+    int rc = judged->exclusive ? must_wait_for_cleanup(db, judged->claim->cleaners,
+                                                       judged->instance, judged->job, &pending, err)
+                               : 0;
+    judged->stale |= pending;
+    return rc;
+}
+
+static int start(struct db *db, struct judgement *judged, struct err *err)
+{
+    struct claim *claim = judged->claim;
+    struct job_row whole = {0};
+    if (store_job_get(db, judged->job, &whole, err) < 0)
+        return -1;
+    int rc = 0;
+    if (whole.version != judged->job_version) {
+        judged->stale = true;
+    } else {
+        job_move(&whole, JOB_RUNNING, NULL, claim->now_ms);
+        mem_replace(&whole.phase, "preparing");
+        rc = store_job_update(db, &whole, err);
+    }
+    if (rc < 0 || judged->stale) {
+        job_row_fini(&whole);
+        return rc;
+    }
+    claim->row = whole;
+    claim->closes_at = judged->closes_at;
+    claim->found = true;
+    return 0;
+}
+
+static int claim_work(struct db *db, void *arg, struct err *err)
+{
+    struct judgement *judged = arg;
+    judged->stale = false;
+    int rc = 0;
+    if (judged->job) {
+        rc = check_running(db, judged, err);
+        if (rc == 0)
+            rc = check_instance(db, judged, err);
+        if (rc == 0 && !judged->stale)
+            rc = start(db, judged, err);
+    }
+    for (size_t i = 0; i < judged->mark_count && rc == 0 && !judged->stale; i++)
+        rc = store_job_mark_waiting(db, judged->marks[i].instance, judged->marks[i].reason,
+                                    MARK_LIMIT, err);
+    return rc;
+}
+
+static int claim_once(struct store *store, struct claim *claim, bool *out_stale, struct err *err)
+{
+    struct judgement judged = {.now_ms = claim->now_ms, .claim = claim};
+    int rc = store_read(store, judge_work, &judged, err);
+    if (rc == 0 && (judged.job || judged.mark_count > 0))
+        rc = store_write(store, claim_work, &judged, err);
+    if (rc < 0 && claim->found) { /* it was not committed */
+        job_row_fini(&claim->row);
+        claim->found = false;
+    }
+    claim->needs_cleanup |= judged.needs_cleanup;
+    *out_stale = rc == 0 && judged.stale;
+    judgement_fini(&judged);
+    return rc;
+}
+
+int scheduler_claim(struct store *store, struct claim *claim, struct err *err)
+{
+    bool stale = true;
+    int rc = 0;
+    claim->found = false;
+    claim->needs_cleanup = false;
+    for (int i = 0; i < CLAIM_TRIES && stale && rc == 0; i++)
+        rc = claim_once(store, claim, &stale, err);
+    return rc;
+}
+
+/* --- the rest ------------------------------------------------------------------------------- */
 
 int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
 {
@@ -249,7 +426,9 @@ int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
     struct job_row *rows = NULL;
     size_t count = 0;
     overdue->count = 0;
-    int rc = store_job_overdue(db, now_ms, &rows, &count, err);
+    int rc = store_job_wake(db, now_ms, err);
+    if (rc == 0)
+        rc = store_job_overdue(db, now_ms, &rows, &count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct job_row whole = {0};
         rc = store_job_get(db, rows[i].id, &whole, err);

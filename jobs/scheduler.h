@@ -1,6 +1,6 @@
 #pragma once
 /* Who may run now: one job that measures per instance and per lane, inside the instance's
- * windows, the highest priority first, then the oldest. Decided in one store transaction. */
+ * windows, the highest priority first, then the oldest. */
 #include "server/store.h"
 #include "server/store_rows.h"
 
@@ -17,9 +17,11 @@ struct claim {
     int64_t closes_at;         /* out: when its window closes, 0 never */
 };
 
-/* A store_work with arg struct claim *: moves the best runnable job to running, and marks those
- * that have to wait with their reason. */
-int scheduler_claim_work(struct db *db, void *arg, struct err *err);
+/* Moves the best runnable job to running, and marks those that have to wait with their reason.
+ * Judging (all instances, their windows and zones) happens in a read; the write looks only whether
+ * what was judged still stands, and judges anew when it does not. found is false when nothing may
+ * run, or when others were quicker each time. */
+MUST_CHECK int scheduler_claim(struct store *store, struct claim *claim, struct err *err);
 
 #define OVERDUE_MAX 100 /* jobs a pass */
 
@@ -30,7 +32,7 @@ struct overdue {
 };
 
 /* A store_work with arg struct overdue *: jobs whose deadline passed before they started end as
- * timed out, with their events. */
+ * timed out, with their events; jobs whose moment has come join their queue. */
 int scheduler_overdue_work(struct db *db, void *arg, struct err *err);
 
 #define LEFTOVERS_MAX 100 /* jobs a pass */

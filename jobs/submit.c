@@ -4,6 +4,7 @@
 #include "jobs/inside.h"
 #include "jobs/jobs.h"
 #include "jobs/kind.h"
+#include "jobs/measure/guards.h"
 #include "jobs/state.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -76,21 +77,16 @@ static int look_work(struct db *db, void *arg, struct err *err)
 static int check_production(const struct definition *definition, const struct instance *instance,
                             struct err *err)
 {
-    if (!instance_is_production(instance))
-        return 0;
-    if (!definition->confirm_production)
-        return err_set(err, ERR_CONFLICT, 0,
-                       "instance %s is a production instance; a job there needs "
-                       "\"confirm_production\": true",
-                       definition->instance);
     const cJSON *windows = instance->windows;
-    bool always = cJSON_IsString(windows); /* only "always" passes the check of instances */
-    if (!always && cJSON_GetArraySize(windows) == 0)
-        return err_set(err, ERR_CONFLICT, 0,
-                       "instance %s is a production instance without windows; give it at least "
-                       "one, or \"windows\": \"always\"",
-                       definition->instance);
-    return 0;
+    struct guards_input input = GUARDS_INPUT;
+    input.moment = GUARDS_SUBMIT;
+    input.name = definition->instance;
+    input.production = instance_is_production(instance);
+    input.confirmed = definition->confirm_production;
+    /* a text: only "always" passes the check of instances */
+    input.has_windows = cJSON_IsString(windows) || cJSON_GetArraySize(windows) > 0;
+    struct guards_answer answer = guards_judge(&input);
+    return answer.verdict == GUARDS_REFUSE ? err_set(err, ERR_CONFLICT, 0, "%s", answer.text) : 0;
 }
 
 /* api.md §3: the member of the definition that needs the scope admin; NULL: none does. */
@@ -121,6 +117,7 @@ static void fill_row(const struct definition *definition, struct job_row *row)
         .not_before = definition->not_before,
         .deadline = definition->deadline,
         .exclusive = definition->kind->exclusive,
+        .ignores_windows = definition->ignore_windows,
         .created_at = now,
         .requested_by = mem_copy(definition->requested_by),
         .definition = json_print(tree),

@@ -1,21 +1,61 @@
 #include "server/clock.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-int64_t clock_mono_ns(void)
+#define SEAM_LOOK_NS 5000000 /* how often waits look while a test moves the clocks */
+
+static _Atomic int64_t mono_ahead_ns; /* both only moved by tests */
+static _Atomic int64_t wall_ahead_ms;
+static atomic_bool is_moved;
+
+static int64_t machine_mono_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t clock_mono_ns(void)
+{
+    return machine_mono_ns() + atomic_load(&mono_ahead_ns);
+}
+
 int64_t clock_wall_ms(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + atomic_load(&wall_ahead_ms);
+}
+
+void clock_set_wall_ms(int64_t by_ms)
+{
+    atomic_store(&is_moved, true);
+    (void)atomic_fetch_add(&wall_ahead_ms, by_ms);
+}
+
+void clock_pass_ms(int64_t ms)
+{
+    clock_set_wall_ms(ms);
+    (void)atomic_fetch_add(&mono_ahead_ns, ms * 1000000);
+}
+
+void clock_reset(void)
+{
+    atomic_store(&mono_ahead_ns, 0);
+    atomic_store(&wall_ahead_ms, 0);
+    atomic_store(&is_moved, false);
+}
+
+int64_t clock_machine_ns(int64_t mono_ns)
+{
+    int64_t at_ns = mono_ns - atomic_load(&mono_ahead_ns);
+    if (!atomic_load(&is_moved))
+        return at_ns;
+    int64_t soon_ns = machine_mono_ns() + SEAM_LOOK_NS;
+    return at_ns < soon_ns ? at_ns : soon_ns;
 }
 
 const char *clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])

@@ -14,6 +14,19 @@ int64_t clock_mono_ns(void);
 /* Milliseconds since 1970-01-01T00:00:00Z. */
 int64_t clock_wall_ms(void);
 
+/* --- the seam for tests, which do not wait ---
+ * Once one of these was called, wait_until (server/lock.h) looks at the clock every few
+ * milliseconds, so that who waits for a moment notices. Any thread may call them. */
+
+/* From now on it is so much later by both clocks (0: only says that the seam is used). */
+void clock_pass_ms(int64_t ms);
+/* Somebody sets the wall clock so much on, or (negative) back. */
+void clock_set_wall_ms(int64_t by_ms);
+/* Both clocks are the machine's again. */
+void clock_reset(void);
+/* The machine's own moment at which a wait for this moment of clock_mono_ns() looks again. */
+int64_t clock_machine_ns(int64_t mono_ns);
+
 /* Writes RFC 3339 UTC with milliseconds into out and returns it. */
 const char *clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
 

@@ -1,4 +1,5 @@
 #include "server/lock.h"
+#include "server/clock.h"
 
 #include <assert.h>
 #include <time.h>
@@ -52,8 +53,10 @@ void wait_on(struct wait *wait, struct lock *lock)
 
 void wait_until(struct wait *wait, struct lock *lock, int64_t mono_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(mono_ns / 1000000000),
-                             .tv_nsec = (long)(mono_ns % 1000000000)};
+    int64_t at_ns = clock_machine_ns(mono_ns);
+    at_ns = at_ns > 0 ? at_ns : 0; /* long over */
+    struct timespec until = {.tv_sec = (time_t)(at_ns / 1000000000),
+                             .tv_nsec = (long)(at_ns % 1000000000)};
     (void)pthread_cond_timedwait(&wait->condition, &lock->mutex, &until); /* time-out or wake */
 }
 

@@ -107,6 +107,14 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     session->cancel_s = seconds;
 }
 
+bool mssql_gave_up(struct mssql *session)
+{
+    lock_take(&session->lock);
+    bool gave_up = session->gave_up;
+    lock_drop(&session->lock);
+    return gave_up;
+}
+
 bool mssql_is_dead(const struct mssql *session)
 {
     return atomic_load(&session->dead);

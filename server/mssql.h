@@ -60,7 +60,8 @@ void mssql_close(struct mssql *session);
  * 3013), ERR_CANCELLED when mssql_cancel was called meanwhile (the batch may nevertheless have had
  * its effect, if it was at its end), ERR_UNREACHABLE when the connection broke without an error of
  * the server before it, or when a cancel stayed unanswered for LIMIT_CANCEL_S (the session is dead
- * then; in the second case the batch may still run on the server). ERR_SYSTEM: no thread. */
+ * then; in the second case its connection is dropped, and the batch may still run on the server
+ * until that notices). ERR_SYSTEM: no thread. */
 MUST_CHECK int mssql_execute(struct mssql *session, const char *batch, mssql_on_message *on_message,
                              void *ctx, struct err *err);
 
@@ -106,6 +107,10 @@ void mssql_cancel(struct mssql *session);
 /* For tests, which cannot wait: gives queries up after this much silence, and batches when their
  * cancel stays unanswered for so long. */
 void mssql_set_query_seconds(struct mssql *session, int seconds);
+
+/* True when a cancel stayed unanswered: the batch may still run on the server, until that notices
+ * that its connection was dropped. */
+bool mssql_gave_up(struct mssql *session);
 
 /* True when the session must be closed and opened anew. */
 bool mssql_is_dead(const struct mssql *session);

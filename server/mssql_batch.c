@@ -5,7 +5,8 @@
  *   sender  mssql_execute ─┬─ done: joins, takes the result
  *                          └─ abandons: the session is dead ── mssql_close leaves it to the thread
  *   thread  ODBC, messages ─── done ──────────────────────┬─ not abandoned: the sender frees all
- *           (it may come back when the connection ends)   └─ abandoned: frees what was left to it
+ *           (it comes back when the connection ends:      └─ abandoned: frees what was left to it
+ *            dropped here, where its socket is known)
  */
 #include "server/clock.h"
 #include "server/mem.h"
@@ -93,8 +94,11 @@ static bool await(struct batch *batch)
     }
     bool done = batch->done;
     session->abandoned = !done;
-    if (!done)
+    if (!done) {
+        session->gave_up = true;
         atomic_store(&session->dead, true);
+        mssql_socket_drop(session->socket, session->port);
+    }
     lock_drop(&session->lock);
     return done;
 }

@@ -243,8 +243,12 @@ static int connect_session(struct mssql *session, const struct mssql_target *tar
         return err_set(err, ERR_SYSTEM, 0, "the ODBC driver manager gives no connection");
     (void)SQLSetConnectAttrW(session->connection, SQL_ATTR_LOGIN_TIMEOUT,
                              (SQLPOINTER)(intptr_t)LIMIT_LOGIN_S, 0); /* known to every driver */
+    struct mssql_login login;
+    mssql_login_begin(&login, target->port);
     SQLRETURN rc = SQLDriverConnectW(session->connection, NULL, text, SQL_NTS, NULL, 0, NULL,
                                      SQL_DRIVER_NOPROMPT);
+    session->socket = mssql_login_end(&login);
+    session->port = target->port;
     if (SQL_SUCCEEDED(rc))
         return 0;
     mssql_records(SQL_HANDLE_DBC, session->connection, session->family, take_failure, &failure);

@@ -36,6 +36,20 @@ struct mssql_family {
 /* Disconnects and frees; nobody uses the session any more. */
 void mssql_free(struct mssql *session);
 
+/* Finds out which socket a login opens: begin before it, end after it. */
+struct mssql_login {
+    int port;
+    bool alone;
+    uint64_t turn;
+    int *before;
+    size_t count;
+};
+void mssql_login_begin(struct mssql_login *login, int port);
+int mssql_login_end(struct mssql_login *login); /* -1: not known */
+
+/* Ends the connection, from any thread, when fd still leads to this port. */
+void mssql_socket_drop(int fd, int port);
+
 /* Starts a thread that no signal of the process reaches; 0 or an errno. */
 MUST_CHECK int mssql_start_thread(pthread_t *out_thread, void *(*run)(void *), void *argument);
 
@@ -51,6 +65,8 @@ struct mssql {
     atomic_bool dead;
     int query_s;  /* silence after which a query is given up */
     int cancel_s; /* a batch is abandoned so long after its cancel */
+    int socket;   /* below the connection; -1: not known. The driver's own */
+    int port;
 
     struct lock lock;      /* guards all below */
     struct wait changed;   /* running, in_call or cancel_wanted changed, or a batch is done */
@@ -62,6 +78,7 @@ struct mssql {
     int64_t cancel_at_ns;  /* not before this moment of the monotonic clock */
     int64_t give_up_at_ns; /* when the cancel counts as unanswered */
     bool abandoned;        /* the thread of an abandoned batch uses the session */
+    bool gave_up;          /* a batch was abandoned once: it may go on on the server */
     bool closed;           /* by its owner: that thread frees it */
     pthread_t canceller;
 };

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMNS_WITH_PLAN 27
-#define COLUMNS 26
+#define COLUMNS_WITH_PLAN 29
+#define COLUMNS 28
 
 /* In the order of {job_columns} and of job_insert's parameters; the plan has a table of its own. */
 static const struct row_field job_fields[] = {
@@ -37,6 +37,8 @@ static const struct row_field job_fields[] = {
     {ROW_INT,  offsetof(struct job_row, trials_done)},
     {ROW_INT,  offsetof(struct job_row, trials_planned)},
     {ROW_INT,  offsetof(struct job_row, version)},
+    {ROW_INT,  offsetof(struct job_row, run_ms)},
+    {ROW_BOOL, offsetof(struct job_row, ignores_windows)},
     {ROW_TEXT, offsetof(struct job_row, plan)},
     /* clang-format on */
 };
@@ -165,15 +167,16 @@ static int collect(struct db_use *use, struct job_row **out_rows, size_t *out_co
 
 /* --- the queues ----------------------------------------------------------------------------- */
 
+int store_job_wake(struct db *db, int64_t now_ms, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_JOB_WAKE);
+    db_bind_int(use, 1, now_ms);
+    return db_run(use, NULL, err);
+}
+
 int store_job_heads(struct db *db, int64_t now_ms, struct job_row **out_rows, size_t *out_count,
                     struct err *err)
 {
-    if (!db->is_read_only) {
-        struct db_use *wake = db_use(db, SQL_JOB_WAKE);
-        db_bind_int(wake, 1, now_ms);
-        if (db_run(wake, NULL, err) < 0)
-            return -1;
-    }
     struct db_use *use = db_use(db, SQL_JOB_HEADS);
     db_bind_int(use, 1, now_ms);
     return collect(use, out_rows, out_count, err);
@@ -190,6 +193,24 @@ int store_job_overdue(struct db *db, int64_t now_ms, struct job_row **out_rows, 
     struct db_use *use = db_use(db, SQL_JOB_OVERDUE);
     db_bind_int(use, 1, now_ms);
     return collect(use, out_rows, out_count, err);
+}
+
+int store_job_unmarked(struct db *db, const char *instance, const char *reason, bool *out_found,
+                       struct err *err)
+{
+    static const enum sql_id looks[] = {SQL_JOB_UNMARKED_QUEUED, SQL_JOB_UNMARKED_WAITING};
+    *out_found = false;
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0] && !*out_found; i++) {
+        struct db_use *use = db_use(db, looks[i]);
+        db_bind_text(use, 1, instance);
+        db_bind_text(use, 2, reason);
+        int step = db_step(use, err);
+        *out_found = step == 1;
+        db_done(use);
+        if (step < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int store_job_mark_waiting(struct db *db, const char *instance, const char *reason, int64_t limit,

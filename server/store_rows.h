@@ -66,7 +66,9 @@ struct job_row {
     char *error;        /* JSON {number, message, step}, or NULL */
     int64_t trials_done;
     int64_t trials_planned;
-    int64_t version; /* counts up with each change: the ETag */
+    int64_t version;      /* counts up with each change: the ETag */
+    int64_t run_ms;       /* how long it ran, over all its tries: against limits.minutes */
+    bool ignores_windows; /* as its definition says */
 };
 void job_row_fini(struct job_row *row);
 /* Also stores the labels found in the definition. ERR_NOT_FOUND when its instance is not there
@@ -87,21 +89,28 @@ MUST_CHECK int store_job_list(struct db *db, const struct job_filter *filter,
  * one more. A plan of NULL leaves the stored one. ERR_CONFLICT when somebody changed it
  * meanwhile. When the write fails after all, read the row again: its version did not count up. */
 MUST_CHECK int store_job_update(struct db *db, struct job_row *row, struct err *err);
-/* The head of each instance's queue: for every instance, the job in state queued or waiting, not
+/* Notes whose moment (not_before, retry_at) has passed, without a new version. Until it is noted
+ * such a job costs store_job_heads a little each time. In a write. */
+MUST_CHECK int store_job_wake(struct db *db, int64_t now_ms, struct err *err);
+/* The heads of each instance's queues: for every instance, the job in state queued or waiting, not
  * before now_ms (not_before and retry_at), with the highest priority, then the oldest, exclusive
- * and not exclusive apart. Costs per instance, not per queued job. On the writer's connection it
- * also notes which moments have passed (without a new version); on a read connection jobs whose
- * moment passed since the last such note cost each time, so the scheduler calls it in a write. */
+ * and not exclusive apart; and beside them the first of those that ignore windows, when it is
+ * another. Costs per instance, not per queued job. */
 MUST_CHECK int store_job_heads(struct db *db, int64_t now_ms, struct job_row **out_rows,
                                size_t *out_count, struct err *err);
 /* All jobs in state running (after a start: what was interrupted). */
 MUST_CHECK int store_job_running(struct db *db, struct job_row **out_rows, size_t *out_count,
                                  struct err *err);
 /* Marks at most `limit` jobs of an instance that are queued, or waiting for another reason (but
- * not for not_before), as waiting with this reason. Those marked so already are not counted and
- * cost nothing: calling it again goes on with the rest. */
+ * not those that wait for a moment of their own, not_before or the next try of an instance that
+ * was not reached), as waiting with this reason; "window" passes over jobs that ignore windows.
+ * Those marked so already are not counted and cost nothing: calling it again goes on with the
+ * rest. */
 MUST_CHECK int store_job_mark_waiting(struct db *db, const char *instance, const char *reason,
                                       int64_t limit, struct err *err);
+/* True when store_job_mark_waiting would find something to mark. On any connection. */
+MUST_CHECK int store_job_unmarked(struct db *db, const char *instance, const char *reason,
+                                  bool *out_found, struct err *err);
 /* The next moment after now_ms at which the later of not_before and retry_at, or the deadline, of
  * a job that has not started or ended passes; 0 for none. */
 MUST_CHECK int store_job_next_moment(struct db *db, int64_t now_ms, int64_t *out_ms,

@@ -28,6 +28,7 @@ static struct {
     int backups, logins, cancels, overwritten;
     enum err_code login_code;
     int login_number;
+    int free_memory_mib; /* 0: as in the table */
     bool keeps_files, refuses_views;
     fake_on_backup *on_backup;
     void *backup_ctx;
@@ -56,6 +57,7 @@ void fake_reset(void)
     server.backups = server.logins = server.cancels = server.overwritten = 0;
     server.login_code = ERR_NONE;
     server.keeps_files = server.refuses_views = false;
+    server.free_memory_mib = 0;
     server.on_backup = NULL;
     server.on_delete = NULL;
     drop();
@@ -96,6 +98,13 @@ void fake_refuse_views(void)
 {
     take();
     server.refuses_views = true;
+    drop();
+}
+
+void fake_set_free_memory(int mib)
+{
+    take();
+    server.free_memory_mib = mib;
     drop();
 }
 
@@ -230,6 +239,12 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     (void)seconds;
 }
 
+bool mssql_gave_up(struct mssql *session)
+{
+    (void)session;
+    return false;
+}
+
 bool mssql_is_dead(const struct mssql *session)
 {
     take();
@@ -321,6 +336,7 @@ static const struct answer {
     {"SERVERPROPERTY('ProductVersion')",
      false,
      {"16.0.4100.1", "3", "Developer", "1", "HOST", "Microsoft SQL Server on Linux", NULL}},
+    {"dm_os_sys_memory", true, {"12000", NULL}}, /* unless the test says otherwise */
     {"physical_memory_kb", true, {"8", "16000", NULL}},
     {"host_platform", true, {"Linux", NULL}},
     {"FROM sys.databases WHERE name", false, {"0", "-", NULL}},
@@ -408,7 +424,13 @@ int mssql_query(struct mssql *session, const char *sql, const struct mssql_value
             continue;
         take();
         bool refused = server.refuses_views && answers[i].is_view;
+        int memory_mib = server.free_memory_mib;
         drop();
+        if (strstr(sql, "dm_os_sys_memory") && memory_mib > 0) {
+            char text[16];
+            (void)snprintf(text, sizeof text, "%d", memory_mib);
+            return answer((const char *const[]){text, NULL}, out_rows);
+        }
         if (refused)
             return err_set(err, ERR_SQL, 300, "VIEW SERVER STATE permission was denied");
         return answer(answers[i].cells, out_rows);

@@ -30,6 +30,8 @@ void fake_set_on_delete(fake_on_delete *on_delete, void *ctx);
 void fake_refuse_logins(enum err_code code, int number);
 void fake_keep_files(void);   /* deleting does nothing */
 void fake_refuse_views(void); /* no right to look at the server's state */
+/* The server's available memory from now on; 12000 at first. */
+void fake_set_free_memory(int mib);
 
 int fake_backups(void); /* of the measured database, so far */
 int fake_logins(void);

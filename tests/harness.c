@@ -182,6 +182,26 @@ cJSON *harness_wait_state(struct harness *harness, const char *id, const char *s
     }
 }
 
+cJSON *harness_pass_until(struct harness *harness, const char *id, const char *state,
+                          int64_t step_ms)
+{
+    char *target = mem_format("/v1/jobs/%s", id);
+    for (int looks = 0; looks < WAIT_S * 500; looks++) {
+        cJSON *job = harness_call(harness, "GET", target, NULL, 200);
+        if (strcmp(text_at(job, "state"), state) == 0) {
+            free(target);
+            return job;
+        }
+        if (cJSON_IsString(at(job, "finished_at")))
+            fail_msg("job %s is not %s: %s", id, state, cJSON_PrintUnformatted(job));
+        cJSON_Delete(job);
+        clock_pass_ms(step_ms);
+        (void)usleep(2000); /* the next look, not a guess of how long it takes */
+    }
+    fail_msg("job %s does not get %s", id, state);
+    return NULL;
+}
+
 const cJSON *at(const cJSON *tree, const char *path)
 {
     char *copy = mem_copy(path);

@@ -48,6 +48,11 @@ cJSON *harness_wait(struct harness *harness, const char *id);
 cJSON *harness_wait_state(struct harness *harness, const char *id, const char *state,
                           const char *reason);
 
+/* Lets time pass (server/clock.h), a step between two looks, until the job is in this state; the
+ * job. The test calls clock_pass_ms(0) before the daemon starts, and clock_reset at its end. */
+cJSON *harness_pass_until(struct harness *harness, const char *id, const char *state,
+                          int64_t step_ms);
+
 /* Text with every ' replaced by ", so that JSON in tests can be read. The caller frees it. */
 char *harness_json(const char *text);
 

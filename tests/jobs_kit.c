@@ -1,4 +1,5 @@
 #include "tests/jobs_kit.h"
+#include "jobs/scheduler.h"
 #include "jobs/webhook.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -156,6 +157,12 @@ void jobs_place_put_instance(struct jobs_place *place, const char *name, const c
     json_faults_fini(&faults);
 }
 
+void jobs_place_claim(struct jobs_place *place, struct claim *claim)
+{
+    struct err err = {0};
+    kit_ok(scheduler_claim(place->store, claim, &err), &err);
+}
+
 static int put_webhook(struct db *db, void *arg, struct err *err)
 {
     bool created;
@@ -202,6 +209,7 @@ struct job_row jobs_place_job(const char *instance, const char *const *changes)
                           .not_before = definition.not_before,
                           .deadline = definition.deadline,
                           .exclusive = true,
+                          .ignores_windows = definition.ignore_windows,
                           .created_at = clock_wall_ms(),
                           .version = 1};
     cJSON_Delete(whole);

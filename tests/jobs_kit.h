@@ -84,3 +84,7 @@ size_t jobs_place_deliveries(struct jobs_place *place, const char *webhook, cons
 
 /* Runs work in the store; fails the test with its message when it fails. */
 void jobs_place_write(struct jobs_place *place, store_work *work, void *arg);
+
+/* scheduler_claim, which must not fail. */
+struct claim;
+void jobs_place_claim(struct jobs_place *place, struct claim *claim);

@@ -56,7 +56,7 @@ static void carry(struct jobs_place *place, const char *id)
     struct err err = {0};
     struct run *run = NULL;
     struct claim claim = {.now_ms = clock_wall_ms() + 3600000}; /* however long it would wait */
-    jobs_place_write(place, scheduler_claim_work, &claim);
+    jobs_place_claim(place, &claim);
     assert_true(claim.found);
     assert_string_equal(claim.row.id, id);
     kit_ok(run_new(&place->parts, &claim.row, &run, &err), &err);
@@ -133,7 +133,8 @@ static void removes_what_an_ended_job_could_not(void **state)
     leave_file(place, ended);
     char *id = put_job(place);
     struct claim claim = {.now_ms = clock_wall_ms()};
-    jobs_place_write(place, scheduler_claim_work, &claim);
+    struct err err = {0};
+    kit_ok(scheduler_claim(place->store, &claim, &err), &err);
     assert_false(claim.found);
     assert_true(claim.needs_cleanup);
     jobs_place_expect_state(place, id, "waiting", "cleanup_pending");
@@ -205,6 +206,35 @@ static void leaves_out_what_lost_the_connection_twice(void **state)
     free(id);
 }
 
+/* From this backup on somebody else has the memory. */
+static enum fake_outcome take_memory(void *ctx, int n, const char *statement)
+{
+    (void)ctx;
+    (void)statement;
+    if (n == 4)
+        fake_set_free_memory(399);
+    return FAKE_OK;
+}
+
+static void begins_nothing_that_the_server_has_no_memory_for_any_more(void **state)
+{
+    struct jobs_place *place = place_of(state);
+    static const char *const changes[] = {
+        "/parameters", "{'database':'Sales','buffercount':[50,100]}", "/design",
+        "{'repetitions':2,'warmups':1,'order':'sequential'}", NULL};
+    fake_set_on_backup(take_memory, NULL);
+    jobs_place_put_instance(place, "a", NULL);
+    struct job_row row = jobs_place_job("a", changes);
+    char *id = jobs_place_put_job(place, &row);
+    carry(place, id);
+    row = jobs_place_get_job(place, id);
+    assert_string_equal(row.state, "succeeded");
+    assert_int_equal(fake_backups(), 3 + 3 + 1);      /* 100 had its warm-up before */
+    assert_int_equal(row.trials_done, 3 + 3 + 1 + 1); /* and one that failed: it was not begun */
+    job_row_fini(&row);
+    free(id);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +242,7 @@ int main(void)
         BEFORE_TEST(removes_what_an_ended_job_could_not),
         BEFORE_TEST(leaves_out_what_lost_the_connection_twice),
         BEFORE_TEST(refuses_what_the_instance_does_not_allow_any_more),
+        BEFORE_TEST(begins_nothing_that_the_server_has_no_memory_for_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

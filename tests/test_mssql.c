@@ -292,9 +292,12 @@ static void a_batch_is_left_alone_when_its_cancel_stays_unanswered(void **state)
     assert_int_equal(batch.rc, -1);
     assert_int_equal(batch.err.code, ERR_UNREACHABLE);
     assert_true(mssql_is_dead(batch.place->session));
+    assert_true(mssql_gave_up(batch.place->session));
+    /* its connection is dropped, and with it the server ends what it ran */
+    assert_int_equal(sim_wait_for(batch.place->sim, SIM_EVENT_SESSIONS, NULL, 0, WAIT_MS), 0);
     mssql_cancel(batch.place->session); /* harmless */
     int count = batch.count;
-    mssql_close(batch.place->session); /* its thread frees it when the server comes back */
+    mssql_close(batch.place->session); /* its thread may free it */
     batch.place->session = NULL;
     sim_fault_clear(batch.place->sim);
     assert_int_equal(place_open(batch.place), 0);

@@ -63,7 +63,7 @@ static struct run *claim(struct jobs_place *place, const char *id)
     struct err err = {0};
     struct run *run = NULL;
     struct claim claim = {.now_ms = clock_wall_ms() + 3600000};
-    jobs_place_write(place, scheduler_claim_work, &claim);
+    jobs_place_claim(place, &claim);
     assert_true(claim.found);
     assert_string_equal(claim.row.id, id);
     kit_ok(run_new(&place->parts, &claim.row, &run, &err), &err);
@@ -334,7 +334,7 @@ static void fails_at_once_and_holds_where_the_login_is_refused(void **state)
     struct claim none = {.now_ms = clock_wall_ms() + 3600000};
     struct job_row row = jobs_place_job("a", NULL);
     char *next = jobs_place_put_job(place, &row);
-    jobs_place_write(place, scheduler_claim_work, &none);
+    jobs_place_claim(place, &none);
     assert_false(none.found);
     jobs_place_expect_state(place, next, "waiting", "unreachable");
     free(next);

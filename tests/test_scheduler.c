@@ -31,7 +31,7 @@ static char *put(struct jobs_place *place, const char *instance, int64_t priorit
 static struct claim claim_at(struct jobs_place *place, int64_t now_ms)
 {
     struct claim claim = {.now_ms = now_ms};
-    jobs_place_write(place, scheduler_claim_work, &claim);
+    jobs_place_claim(place, &claim);
     return claim;
 }
 
@@ -377,11 +377,11 @@ static void one_server_under_two_names_is_one_server(void **state)
     row = jobs_place_job("two", NULL);
     char *second = jobs_place_put_job(place, &row);
     struct claim claim = {.now_ms = clock_wall_ms()};
-    jobs_place_write(place, scheduler_claim_work, &claim);
+    jobs_place_claim(place, &claim);
     assert_true(claim.found);
     assert_string_equal(claim.row.id, first);
     job_row_fini(&claim.row);
-    jobs_place_write(place, scheduler_claim_work, &claim);
+    jobs_place_claim(place, &claim);
     assert_false(claim.found);
     jobs_place_expect_state(place, second, "waiting", "lane_busy");
     free(first);

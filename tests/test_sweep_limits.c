@@ -48,7 +48,8 @@ static void what_failed_for_memory_in_any_order_is_never_recommended(void **stat
 {
     (void)state;
     for (int seed = 1; seed <= 5; seed++) {
-        struct harness *house = harness_start("{'time_scale':0,'backup_memory_mib':300}");
+        struct harness *house = harness_start("{'time_scale':0,'backup_memory_mib':300,"
+                                              "'memory_mib':65536,'free_memory_mib':32768}");
         char *body =
             mem_format(SWEEP(",'buffercount':[7,100,299,301,800],'compression':['off','on']",
                              ",'design':{'repetitions':3,'warmups':1,'seed':%d}"

@@ -1,5 +1,6 @@
 /* Maintenance windows and the time zones below them. libc's own time zones are the judge where
  * there are too many cases for a table; the tables were made with Python's zoneinfo. */
+#include "jobs/measure/guards.h"
 #include "jobs/timezone.h"
 #include "jobs/window.h"
 #include "server/buf.h"
@@ -334,6 +335,121 @@ static void agrees_with_trying_each_minute(void **state)
     }
 }
 
+#define NIGHT_SCENARIOS 250
+#define NIGHTS_EACH 40 /* 10,000 nights in all */
+#define NIGHT_MINUTES 240
+
+/* One night of one job on an instance with such windows. */
+struct night {
+    const cJSON *windows;
+    int64_t base_s;
+    int64_t now_ms;
+    int64_t longest_ms; /* of its trials so far; -1 */
+    int starts, stops, misfits;
+};
+
+static bool is_inside(const struct night *night, int64_t at_ms)
+{
+    int64_t minute = (at_ms / 1000 - night->base_s) / 60;
+    if (minute < 0 || minute >= MODEL_MINUTES) {
+        fail_msg("minute %lld is not in the model", (long long)minute);
+        return false;
+    }
+    return model_open[minute];
+}
+
+static struct guards_answer ask_at(const struct night *night, enum guards_moment moment,
+                                   struct guards_input *input)
+{
+    int64_t change_ms = 0;
+    *input = GUARDS_INPUT;
+    input->moment = moment;
+    input->now_ms = night->now_ms;
+    input->longest_ms = night->longest_ms;
+    assert_int_equal(
+        window_state(night->windows, night->now_ms, &input->window_open, &change_ms, NULL), 0);
+    input->closes_at = input->window_open ? change_ms : 0;
+    return guards_judge(input);
+}
+
+/* A trial from now on: it runs until its end, or until the window's, and not a tick longer. */
+static void run_one(struct night *night, struct guards_input input)
+{
+    int64_t end_ms = night->now_ms + (int64_t)(1 + next_random(90 * 60)) * 1000;
+    if (!is_inside(night, night->now_ms))
+        fail_msg("started at %lld, outside of the window", (long long)night->now_ms);
+    night->starts++;
+    input.moment = GUARDS_RUNNING;
+    int64_t last_ms = input.closes_at && input.closes_at < end_ms ? input.closes_at : end_ms;
+    assert_true(is_inside(night, last_ms - 1));
+    input.now_ms = last_ms - 1;
+    assert_int_equal(guards_judge(&input).verdict, GUARDS_GO);
+    if (last_ms < end_ms) { /* the hard stop, on the millisecond */
+        input.now_ms = last_ms;
+        assert_int_equal(guards_judge(&input).verdict, GUARDS_WAIT);
+        assert_false(is_inside(night, last_ms));
+        night->stops++;
+    } else if (end_ms - night->now_ms > night->longest_ms) {
+        night->longest_ms = end_ms - night->now_ms;
+    }
+    night->now_ms = last_ms;
+}
+
+/* Now and then somebody sets the clock, by an hour or a day. */
+static void move_clock(struct night *night)
+{
+    static const int64_t jumps_s[] = {3600, -3600, 86400, -86400};
+    int64_t first_ms = (night->base_s + (int64_t)FIRST_MINUTE * 60) * 1000;
+    int64_t jump_ms = jumps_s[next_random(COUNT(jumps_s))] * 1000;
+    if (next_random(20) == 0 && night->now_ms + jump_ms > first_ms) /* the model begins there */
+        night->now_ms += jump_ms;
+    night->now_ms += (int64_t)next_random(20 * 60) * 1000;
+}
+
+static void one_night(struct night *night)
+{
+    struct guards_input input;
+    int64_t until_ms = night->now_ms + NIGHT_MINUTES * 60000;
+    while (night->now_ms < until_ms) {
+        struct guards_answer answer = ask_at(night, GUARDS_CLAIM, &input);
+        assert_int_equal(answer.verdict == GUARDS_GO, is_inside(night, night->now_ms));
+        if (answer.verdict == GUARDS_GO) { /* the clock may be set between claim and trial, too */
+            if (next_random(50) == 0)
+                move_clock(night);
+            answer = ask_at(night, GUARDS_TRIAL, &input);
+            night->misfits += answer.verdict != GUARDS_GO && is_inside(night, night->now_ms);
+            if (answer.verdict == GUARDS_GO)
+                run_one(night, input);
+        }
+        move_clock(night);
+    }
+}
+
+static void ten_thousand_nights_start_nothing_outside(void **state)
+{
+    (void)state;
+    struct night night = {0};
+    int nights = 0;
+    for (int scenario = 0; scenario < NIGHT_SCENARIOS; scenario++) {
+        struct buf json = {0};
+        make_scenario(&json, &night.base_s);
+        cJSON *windows = parse(buf_text(&json));
+        night.windows = windows;
+        for (int i = 0; i < NIGHTS_EACH; i++, nights++) {
+            int minute = FIRST_MINUTE + (int)next_random(MOMENT_MINUTES);
+            night.now_ms = (night.base_s + minute * 60) * 1000;
+            night.longest_ms = -1;
+            one_night(&night);
+        }
+        cJSON_Delete(windows);
+        buf_fini(&json);
+    }
+    print_message("%d nights: %d starts, 0 outside; %d stopped at the end of a window, %d not "
+                  "begun since they would not fit\n",
+                  nights, night.starts, night.stops, night.misfits);
+    assert_true(night.starts > 1000 && night.stops > 100 && night.misfits > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +462,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_an_error_and_not_open),
         cmocka_unit_test(each_unknown_time_zone_is_a_fault_of_its_own),
         cmocka_unit_test(agrees_with_trying_each_minute),
+        cmocka_unit_test(ten_thousand_nights_start_nothing_outside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

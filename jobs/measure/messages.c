@@ -47,6 +47,21 @@ static const int passing[] = {
     18401, /* the server runs its upgrade script */
 };
 
+/* What reading an optional view says where it, or the right to read it, is missing. */
+static const int absences[] = {
+    207,   /* no such column */
+    208,   /* no such view */
+    229,   /* permission denied on an object */
+    297,   /* the user may not perform this action */
+    300,   /* VIEW SERVER STATE and its like denied */
+    371,   /* permission denied on a catalog procedure */
+    916,   /* the login may not use this database */
+    2812,  /* no such procedure */
+    4121,  /* no such function */
+    8189,  /* ALTER TRACE denied */
+    15247, /* the action needs a server role */
+};
+
 static const int memory[] = {
     MESSAGE_NO_MEMORY, MESSAGE_NO_BUFFER, 8645, /* waited too long for memory */
 };
@@ -72,6 +87,11 @@ bool message_is_hopeless(int number)
 bool message_is_passing(int number)
 {
     return contains(passing, sizeof passing / sizeof passing[0], number);
+}
+
+bool message_is_absence(int number)
+{
+    return contains(absences, sizeof absences / sizeof absences[0], number);
 }
 
 bool message_is_memory(int number)

@@ -28,6 +28,10 @@ bool message_is_hopeless(int number);
 /* True when a retry may help (deadlock 1205, lock time-out 1222, serialised file change 3023). */
 bool message_is_passing(int number);
 
+/* True when what was asked for is not there, or not for this login: a view, a column or a procedure
+ * of other versions, or a right to read it. Asking again would not help. */
+bool message_is_absence(int number);
+
 /* True when memory is short (701, 802, 8645): nothing above this memory size is tried. */
 bool message_is_memory(int number);
 

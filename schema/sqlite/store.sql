@@ -149,16 +149,18 @@ UPDATE instance SET held = ?2 WHERE name = ?1;
 job.id, job.kind, job.instance, job.state, job.state_reason, job.phase, job.cleanup, job.priority,
 job.not_before, job.deadline, job.retry_at, job.unreachable_since, job.attempts, job.exclusive,
 job.cancel_asked, job.created_at, job.started_at, job.finished_at, job.requested_by, job.retry_of,
-job.definition, job.summary, job.error, job.trials_done, job.trials_planned, job.version
+job.definition, job.summary, job.error, job.trials_done, job.trials_planned, job.version,
+job.run_ms, job.ignores_windows
 
 -- name: job_insert
 -- The instance may have been deleted since the caller looked: then nothing is inserted.
 INSERT INTO job (id, kind, instance, state, state_reason, phase, cleanup, priority,
     not_before, deadline, retry_at, unreachable_since, attempts, exclusive,
     cancel_asked, created_at, started_at, finished_at, requested_by, retry_of,
-    definition, summary, error, trials_done, trials_planned, version, ready_at)
+    definition, summary, error, trials_done, trials_planned, version, run_ms, ignores_windows,
+    ready_at)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-    ?21, ?22, ?23, ?24, ?25, ?26, max(?9, ?11)
+    ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, max(?9, ?11)
 WHERE EXISTS (SELECT 1 FROM instance WHERE name = ?3);
 
 -- name: job_label_insert
@@ -184,6 +186,7 @@ UPDATE job SET
     deadline = ?10, retry_at = ?11, unreachable_since = ?12, attempts = ?13, exclusive = ?14,
     cancel_asked = ?15, started_at = ?17, finished_at = ?18, requested_by = ?19, retry_of = ?20,
     summary = ?22, error = ?23, trials_done = ?24, trials_planned = ?25, version = version + 1,
+    run_ms = ?27, ignores_windows = ?28,
     ready_at = CASE WHEN max(?9, ?11) = max(not_before, retry_at) THEN ready_at
         ELSE max(?9, ?11) END
 WHERE id = ?1 AND version = ?26;
@@ -236,7 +239,8 @@ UPDATE job SET ready_at = 0 WHERE rowid IN (
     ORDER BY ready_at LIMIT 1000);
 
 -- name: job_heads
--- One look-up for each instance, exclusiveness and state, and the few that job_wake left.
+-- One look-up for each instance, exclusiveness and state, and the few that job_wake left. Those
+-- that ignore windows have places of their own, too: they may start while the others wait.
 WITH slot (exclusive, state) AS (
     VALUES (0, 'queued'), (0, 'waiting'), (1, 'queued'), (1, 'waiting')),
 candidate (job) AS (
@@ -246,16 +250,27 @@ candidate (job) AS (
                 AND job.ready_at = 0
             ORDER BY job.priority DESC, job.id LIMIT 1)
     FROM instance CROSS JOIN slot
-    UNION ALL
+    UNION
+    SELECT (SELECT id FROM job
+            WHERE job.instance = instance.name AND job.exclusive = kind.exclusive
+                AND job.ignores_windows = 1 AND job.state IN ('queued', 'waiting')
+                AND job.ready_at = 0
+            ORDER BY job.priority DESC, job.id LIMIT 1)
+    FROM instance CROSS JOIN (SELECT 0 AS exclusive UNION ALL SELECT 1) AS kind
+    UNION
     SELECT id FROM job
     WHERE state IN ('queued', 'waiting') AND ready_at > 0 AND ready_at <= ?1),
-ranked (id, place) AS (
-    SELECT job.id, row_number() OVER (
-        PARTITION BY job.instance, job.exclusive ORDER BY job.priority DESC, job.id)
+ranked (id, place, ignoring, own_place) AS (
+    SELECT job.id,
+        row_number() OVER (
+            PARTITION BY job.instance, job.exclusive ORDER BY job.priority DESC, job.id),
+        job.ignores_windows,
+        row_number() OVER (PARTITION BY job.instance, job.exclusive, job.ignores_windows
+            ORDER BY job.priority DESC, job.id)
     FROM candidate CROSS JOIN job ON job.id = candidate.job)
 SELECT {job_columns}, job_plan.document
 FROM ranked CROSS JOIN job ON job.id = ranked.id LEFT JOIN job_plan ON job_plan.job = job.id
-WHERE ranked.place = 1
+WHERE ranked.place = 1 OR (ranked.ignoring = 1 AND ranked.own_place = 1)
 ORDER BY job.priority DESC, job.id;
 
 -- name: job_running
@@ -265,11 +280,15 @@ FROM job LEFT JOIN job_plan ON job_plan.job = job.id
 WHERE job.state = 'running' AND job.state <> 'succeeded'
 ORDER BY job.id;
 
+-- part: job_marked
+AND ready_at = 0 AND (?2 <> 'window' OR ignores_windows = 0)
+
 -- name: job_mark_queued
--- ?1 instance, ?2 reason, ?3 at most.
+-- ?1 instance, ?2 reason, ?3 at most. Who waits for a moment of its own (ready_at) keeps its reason.
 UPDATE job SET state = 'waiting', state_reason = ?2, version = version + 1 WHERE rowid IN (
     SELECT rowid FROM job WHERE instance = ?1 AND exclusive IN (0, 1) AND state = 'queued'
-        AND state IN ('queued', 'waiting')
+        AND state IN ('queued', 'waiting') AND ready_at = 0
+        AND (?2 <> 'window' OR ignores_windows = 0)
     LIMIT ?3);
 
 -- name: job_mark_waiting
@@ -277,13 +296,34 @@ UPDATE job SET state = 'waiting', state_reason = ?2, version = version + 1 WHERE
 UPDATE job SET state_reason = ?2, version = version + 1 WHERE rowid IN (
     SELECT rowid FROM (
         SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason IS NULL
+            {job_marked}
         UNION ALL
         SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason < ?2
-            AND state_reason <> 'not_before'
+            {job_marked}
         UNION ALL
         SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason > ?2
-            AND state_reason <> 'not_before')
+            {job_marked})
     LIMIT ?3);
+
+-- name: job_unmarked_queued
+-- What job_mark_queued would mark, looked for without the writer.
+SELECT 1 FROM job WHERE instance = ?1 AND exclusive IN (0, 1) AND state = 'queued'
+    AND state IN ('queued', 'waiting') AND ready_at = 0
+    AND (?2 <> 'window' OR ignores_windows = 0)
+LIMIT 1;
+
+-- name: job_unmarked_waiting
+-- What job_mark_waiting would mark.
+SELECT 1 FROM (
+    SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason IS NULL
+        {job_marked}
+    UNION ALL
+    SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason < ?2
+        {job_marked}
+    UNION ALL
+    SELECT rowid FROM job WHERE state = 'waiting' AND instance = ?1 AND state_reason > ?2
+        {job_marked})
+LIMIT 1;
 
 -- name: job_next_moment
 -- The end of two small indexes.
