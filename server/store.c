@@ -52,6 +52,10 @@ struct store {
     bool is_closing;             /* no more work comes */
     struct reader *idle_readers; /* a connection each, last used first */
     int busy_readers;            /* must be 0 at the end */
+    struct lock listener_lock;   /* guards the two below, and is held while changed runs, so that a
+                                    listener that has left is never called */
+    store_changed *changed;
+    void *changed_ctx;
 };
 
 /* --- the writer ----------------------------------------------------------------------------- */
@@ -106,6 +110,22 @@ static void note_health(struct store *store, int rc, int64_t changed, const stru
         atomic_store(&store->is_healthy, false);
 }
 
+static void tell_listener(struct store *store)
+{
+    lock_take(&store->listener_lock);
+    if (store->changed)
+        store->changed(store->changed_ctx);
+    lock_drop(&store->listener_lock);
+}
+
+void store_listen(struct store *store, store_changed *changed, void *ctx)
+{
+    lock_take(&store->listener_lock);
+    store->changed = changed;
+    store->changed_ctx = ctx;
+    lock_drop(&store->listener_lock);
+}
+
 /* Answers each alone: one broadcast would make all waiters fight for one lock. */
 static void answer(struct ticket *batch, int rc, const struct err *err)
 {
@@ -132,8 +152,11 @@ static void run_batch(struct store *store, struct ticket *batch)
         (void)err_wrap(&err, "the write was not stored");
         err.code = ERR_STORE; /* whatever it was: not the fault of those who are answered so */
     }
-    note_health(store, rc, store->writer->ops->total_changed(store->writer) - before, &err);
+    int64_t changed = store->writer->ops->total_changed(store->writer) - before;
+    note_health(store, rc, changed, &err);
     answer(batch, rc, &err);
+    if (rc == 0 && changed > 0)
+        tell_listener(store);
 }
 
 /* Takes the oldest, at most BATCH_MAX; NULL when there is none. */
@@ -378,6 +401,7 @@ static void dismantle(struct store *store)
         store->writer->ops->close(store->writer); /* the last one moves the log into the file */
     store->driver->close(store->source);
     wait_fini(&store->wake);
+    lock_fini(&store->listener_lock);
     lock_fini(&store->lock);
     free(store);
 }
@@ -388,6 +412,7 @@ static struct store *store_new(const struct db_driver *driver)
     store->driver = driver;
     atomic_init(&store->is_healthy, true);
     lock_init(&store->lock);
+    lock_init(&store->listener_lock);
     wait_init(&store->wake);
     store->queue_end = &store->queue_head;
     return store;

@@ -135,6 +135,34 @@ MUST_CHECK int store_report_put(struct db *db, const char *job, const char *docu
 MUST_CHECK int store_report_get(struct db *db, const char *job, char **out_document,
                                 struct err *err); /* ERR_NOT_FOUND */
 
+/* --- events: what happened to jobs, noted by the database itself --------------------------- */
+struct event_row {
+    int64_t id; /* grows; the same for ever */
+    char *job;
+    char *what;         /* created, state, progress, trial, report */
+    int64_t seq;        /* of a trial */
+    char *state;        /* how the job stood then; NULL for trial and report, as are the next two */
+    char *state_reason; /* or NULL */
+    char *phase;        /* or NULL */
+    int64_t trials_done;
+    int64_t trials_planned;
+};
+void event_row_fini(struct event_row *row);
+/* Those after an id, oldest first; of one job (without its first, "created") when job is not
+ * NULL. */
+MUST_CHECK int store_event_list(struct db *db, const char *job, int64_t after, int64_t limit,
+                                struct event_row **out_rows, size_t *out_count, struct err *err);
+MUST_CHECK int store_event_last(struct db *db, int64_t *out_id, struct err *err);
+/* Forgets at most 10,000 that are older than this moment, never the newest. */
+MUST_CHECK int store_event_expire(struct db *db, int64_t before_ms, struct err *err);
+MUST_CHECK int store_trial_get(struct db *db, const char *job, int64_t seq, char **out_document,
+                               struct err *err); /* ERR_NOT_FOUND */
+
+/* --- the service as a whole ---------------------------------------------------------------- */
+/* Paused: no job starts. Kept over restarts. */
+MUST_CHECK int store_paused_get(struct db *db, bool *out_paused, struct err *err);
+MUST_CHECK int store_paused_put(struct db *db, bool paused, struct err *err);
+
 /* --- intents: what was changed on an instance and must be undone --------------------------- */
 struct intent_row {
     char *id;

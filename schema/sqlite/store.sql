@@ -336,6 +336,82 @@ ON CONFLICT (job) DO UPDATE SET document = excluded.document;
 -- Of one job.
 SELECT document FROM report WHERE job = ?1;
 
+-- name: trial_get
+-- One of them.
+SELECT document FROM trial WHERE job = ?1 AND seq = ?2;
+
+-- === events ======================================================================================
+
+-- part: event_columns
+id, job, what, seq, state, state_reason, phase, trials_done, trials_planned
+
+-- name: event_list
+-- What happened after an event, to all jobs.
+SELECT {event_columns} FROM event WHERE id > ?1 ORDER BY id LIMIT ?2;
+
+-- name: event_list_job
+-- The same of one job, but its first.
+SELECT {event_columns} FROM event
+WHERE job = ?3 AND what <> 'created' AND id > ?1 ORDER BY id LIMIT ?2;
+
+-- name: event_last
+-- The newest; 0 when nothing ever happened.
+SELECT coalesce(max(id), 0) FROM event;
+
+-- name: event_expire
+-- Among the oldest, so that a call ends soon; never the newest, so that no number comes twice.
+DELETE FROM event
+WHERE id IN (SELECT id FROM event ORDER BY id LIMIT 1000) AND at_s < ?1
+    AND id < (SELECT max(id) FROM event);
+
+-- === the service as a whole ======================================================================
+
+-- name: service_get
+-- One value.
+SELECT value FROM service WHERE name = ?1;
+
+-- name: service_put
+-- The same again is not an error.
+INSERT INTO service (name, value) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- === counts for metrics ==========================================================================
+
+-- name: count_jobs
+-- Those that have not ended: along the index of the states.
+SELECT state, count(*) FROM job
+WHERE state <> 'succeeded' AND state IN ('queued', 'waiting', 'running') GROUP BY state;
+
+-- name: count_oldest
+-- When the oldest job that has not started was made; ids sort by time. 0: none waits.
+SELECT coalesce((SELECT created_at FROM job WHERE id = (SELECT min(id) FROM (
+    SELECT min(id) AS id FROM job WHERE state = 'queued' AND state <> 'succeeded'
+    UNION ALL
+    SELECT min(id) FROM job WHERE state = 'waiting' AND state <> 'succeeded'))), 0);
+
+-- name: count_ended
+-- Since the database was made.
+SELECT kind, state, n FROM job_total ORDER BY kind, state;
+
+-- name: count_durations
+-- By bucket, the shortest first.
+SELECT le, n, seconds FROM job_duration ORDER BY le;
+
+-- name: count_intents
+-- What is not undone yet.
+SELECT count(*) FROM instance CROSS JOIN intent
+ON intent.instance = instance.name AND intent.state = 'open';
+
+-- name: count_instances
+-- Each, and whether its jobs may run.
+SELECT name, held IS NULL FROM instance ORDER BY name LIMIT 500;
+
+-- name: count_deliveries
+-- By the webhook's format and what became of them.
+SELECT coalesce(json_extract(webhook.definition, '$.format'), 'unknown'), delivery.state, count(*)
+FROM webhook CROSS JOIN delivery ON delivery.webhook = webhook.name
+GROUP BY 1, 2 ORDER BY 1, 2;
+
 -- === intents =====================================================================================
 
 -- part: intent_columns
