@@ -23,6 +23,15 @@ void job_get(struct req *req);
 void job_cancel(struct req *req);
 void job_list(struct req *req);
 
+/* verdict.c, retries.c */
+void verdict_get(struct req *req);
+void job_retry(struct req *req);
+
+/* kinds.c, mode.c */
+void kind_list(struct req *req);
+void mode_get(struct req *req);
+void mode_post(struct req *req);
+
 /* plans.c */
 void plan_post(struct req *req);
 

@@ -2,6 +2,7 @@
 #include "jobs/preview.h"
 #include "jobs/scheduler.h"
 #include "server/clock.h"
+#include "server/limits.h"
 #include "server/log.h"
 #include "server/mem.h"
 
@@ -63,6 +64,20 @@ static void clean_leftovers(struct jobs *jobs)
     free(leftovers);
 }
 
+static int expire_work(struct db *db, void *arg, struct err *err)
+{
+    return store_event_expire(db, *(const int64_t *)arg, err);
+}
+
+/* What happened long ago nobody resumes from. */
+static void forget_events(struct jobs *jobs)
+{
+    int64_t before_ms = clock_wall_ms() - LIMIT_EVENT_DAYS * INT64_C(86400000);
+    struct err err = {0};
+    if (store_write(jobs->parts.store, expire_work, &before_ms, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "expiry_failed", "error=%s", log_quote(err.msg));
+}
+
 /* Waits for a wake, or until the next tick is due. False when the threads must end. */
 static bool wait_for_work(struct jobs *jobs, int64_t tick_at_ns)
 {
@@ -89,6 +104,7 @@ static void *clock_thread(void *arg)
         hand_out(jobs);
         if (clock_mono_ns() >= clean_at_ns) { /* after the queue: a run cleans up first anyway */
             clean_leftovers(jobs);
+            forget_events(jobs);
             clean_at_ns = clock_mono_ns() + CLEAN_NS;
         }
     }

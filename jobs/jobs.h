@@ -62,6 +62,16 @@ MUST_CHECK int jobs_check(struct jobs *jobs, const cJSON *body, struct submissio
  * ERR_REFUSED: the same key with another body (422). ERR_NOT_FOUND: the instance is gone. */
 int jobs_insert_work(struct db *db, void *arg, struct err *err);
 
+/* The body that submits an ended job once more: its definition, without the seed when that was
+ * drawn, and without a not_before or deadline that has passed. Pure. The caller frees it. */
+cJSON *job_retry_body(const struct job_row *row, int64_t now_ms);
+
+/* --- kinds --------------------------------------------------------------------------------- */
+
+/* The answer of GET /v1/kinds (api.md §4): every kind with the JSON Schema of its parameters, an
+ * example and the permissions it needs. The caller frees it. */
+cJSON *kinds_list_json(void);
+
 /* --- cancelling ---------------------------------------------------------------------------- */
 
 struct cancellation {

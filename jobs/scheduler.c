@@ -25,6 +25,7 @@ static void rows_free(struct job_row *rows, size_t count)
 struct scene {
     struct db *db;
     int64_t now_ms;
+    bool paused; /* POST /v1/mode: nothing starts */
     struct job_row *running;
     size_t running_count;
     cJSON *lanes; /* object: the lanes that running jobs take, as members */
@@ -120,8 +121,10 @@ static int judge(const struct scene *scene, const struct job_row *row, const cha
     bool held;
     bool open = true;
     struct err no_zone;
-    *out_reason = NULL;
+    *out_reason = scene->paused ? "paused" : NULL;
     *out_closes_at = 0;
+    if (scene->paused)
+        return 0;
     int found = load(scene->db, row->instance, &instance, &held, err);
     if (found <= 0)
         return found; /* not readable: the run says so and fails */
@@ -195,7 +198,9 @@ int scheduler_claim_work(struct db *db, void *arg, struct err *err)
     struct job_row *heads = NULL;
     size_t count = 0;
     claim->found = false;
-    int rc = store_job_running(db, &scene.running, &scene.running_count, err);
+    int rc = store_paused_get(db, &scene.paused, err);
+    if (rc == 0)
+        rc = store_job_running(db, &scene.running, &scene.running_count, err);
     if (rc == 0)
         rc = take_lanes(&scene, err);
     if (rc == 0)

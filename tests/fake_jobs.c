@@ -159,13 +159,13 @@ static int finish_work(struct db *db, void *arg, struct err *err)
     const struct finish *finish = arg;
     struct job_row row = {0};
     int rc = store_job_get(db, finish->id, &row, err);
+    if (rc == 0 && finish->report)
+        rc = store_report_put(db, finish->id, finish->report, err);
     if (rc == 0) {
         job_move(&row, JOB_RUNNING, NULL, clock_wall_ms());
         job_move(&row, JOB_SUCCEEDED, NULL, clock_wall_ms());
         rc = store_job_update(db, &row, err);
     }
-    if (rc == 0 && finish->report)
-        rc = store_report_put(db, finish->id, finish->report, err);
     job_row_fini(&row);
     return rc;
 }
