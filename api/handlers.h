@@ -27,6 +27,10 @@ void job_list(struct req *req);
 void verdict_get(struct req *req);
 void job_retry(struct req *req);
 
+/* streams.c */
+void event_stream(struct req *req);
+void job_event_stream(struct req *req);
+
 /* kinds.c, mode.c */
 void kind_list(struct req *req);
 void mode_get(struct req *req);

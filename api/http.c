@@ -1,4 +1,5 @@
 #include "api/http.h"
+#include "api/events.h"
 #include "api/gate.h"
 #include "api/http_inner.h"
 #include "api/listen.h"
@@ -50,6 +51,11 @@ static struct conn *conn_of(struct MHD_Connection *connection)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info->socket_context;
+}
+
+struct deadline *http_deadline(struct MHD_Connection *connection)
+{
+    return &conn_of(connection)->deadline;
 }
 
 static void expect_request(struct http *http, struct conn *conn)
@@ -122,12 +128,27 @@ static void add_headers(struct req *req, struct MHD_Response *response)
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     (void)MHD_add_response_header(response, "Cache-Control",
                                   answer->has_etag ? "no-cache" : "no-store");
-    if (answer->body)
+    if (answer->has_content)
         (void)MHD_add_response_header(response, "Content-Type", media_type(answer->media));
     for (size_t i = 0; i < answer->header_count; i++)
         (void)MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
     if (answer->close)
         (void)MHD_add_response_header(response, "Connection", "close");
+}
+
+/* Takes the body, or the stream, out of the answer. NULL: out of memory. */
+static struct MHD_Response *make_response(struct req *req)
+{
+    struct answer *answer = &req->answer;
+    struct stream *stream = answer->stream;
+    char *body = answer->body;
+    answer->has_content = body || stream;
+    answer->stream = NULL;
+    answer->body = NULL;
+    if (stream)
+        return stream_response(stream, req->connection);
+    return MHD_create_response_from_buffer(answer->length, body,
+                                           body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
 }
 
 /* Hands the answer to libmicrohttpd. */
@@ -137,13 +158,10 @@ static enum MHD_Result send_answer(struct req *req)
     struct conn *conn = conn_of(req->connection);
     req->phase = REQ_ANSWERED;
     log_request(req);
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        answer->length, answer->body,
-        answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = make_response(req);
     if (!response)
         return MHD_NO; /* out of memory: libmicrohttpd closes */
     add_headers(req, response);
-    answer->body = NULL; /* the response's from here */
     deadline_set(req->http->deadlines, &conn->deadline, clock_mono_ns() + SEND_NS);
     enum MHD_Result queued =
         MHD_queue_response(req->connection, (unsigned)answer->status, response);
@@ -307,6 +325,7 @@ static struct MHD_Daemon *daemon_start(struct http *http)
 
 static void http_free(struct http *http)
 {
+    events_free(http->events);
     deadlines_stop(http->deadlines);
     waiting_free(http->waiting);
     if (http->listen_fd >= 0)
@@ -328,9 +347,11 @@ static int serve(struct http *http, struct err *err)
         return err_set(err, ERR_REFUSED, 0,
                        "listen on %s: without tokens only the loopback may be served",
                        log_quote(http->parts.listen));
-    if (deadlines_start(&http->deadlines, err) < 0)
+    if (deadlines_start(&http->deadlines, err) < 0 || events_start(http, &http->events, err) < 0)
         return -1;
     http->daemon = daemon_start(http);
+    if (!http->daemon)
+        events_stop(http->events);
     if (!http->daemon)
         return err_set(err, ERR_SYSTEM, 0, "start the HTTP daemon: libmicrohttpd refused");
     return 0;
@@ -391,6 +412,7 @@ void http_stop(struct http *http)
     lock_drop(&http->lock);
     (void)MHD_quiesce_daemon(http->daemon); /* gives the socket back, which is ours anyhow */
     waiting_stop(http->waiting);
+    events_stop(http->events);
     wait_until_idle(http);
     MHD_stop_daemon(http->daemon);
     http_free(http);

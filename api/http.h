@@ -21,6 +21,8 @@ struct http_parts {
     struct secrets *secrets;
     const struct egress *egress; /* what webhooks may reach */
     int64_t request_ms;          /* within which a whole request must have come; 0: 30 s */
+    int64_t comment_ms;          /* a stream that is silent so long gets a comment; 0: 15 s */
+    int64_t stall_ms; /* a stream whose client reads nothing so long is closed; 0: 30 s */
     int64_t check_ms; /* within which the check of an instance is answered; 0: LIMIT_CHECK_S */
 };
 

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct events;
 struct req;
 struct waiting;
 
@@ -20,6 +21,7 @@ struct http {
     int64_t request_ns; /* within which a whole request must have come */
     struct deadlines *deadlines;
     struct waiting *waiting;
+    struct events *events;
     atomic_bool draining;
 
     struct wait idle; /* busy or unsent fell to 0 */
@@ -28,3 +30,6 @@ struct http {
     int unsent;       /* answers that are not on their way as a whole yet */
     bool stopping;    /* no handler is entered any more */
 };
+
+/* The deadline of a connection: set while the client has the word. */
+struct deadline *http_deadline(struct MHD_Connection *connection);

@@ -24,6 +24,8 @@ const struct route routes[] = {
     {"GET",    "/v1/jobs/{id}/report",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_MARKDOWN), report_get},
     {"GET",    "/v1/jobs/{id}/verdict",           SCOPE_READ,   BODY_NONE, JSON_ONLY, verdict_get},
     {"POST",   "/v1/jobs/{id}/retry",             SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, job_retry},
+    {"GET",    "/v1/jobs/{id}/events",            SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_EVENTS), job_event_stream},
+    {"GET",    "/v1/events",                      SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_EVENTS), event_stream},
     {"GET",    "/v1/kinds",                       SCOPE_READ,   BODY_NONE, JSON_ONLY, kind_list},
     {"GET",    "/v1/mode",                        SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, mode_get},
     {"POST",   "/v1/mode",                        SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, mode_post},

@@ -161,6 +161,9 @@ static int ending_work(struct db *db, void *arg, struct err *err)
 {
     struct ending *ending = arg;
     struct run *run = ending->run;
+    /* The report first: who follows the job stops at its end. */
+    if (ending->report && store_report_put(db, run->row.id, ending->report, err) < 0)
+        return -1;
     if (progress_row_work(db, run, err) < 0)
         return -1;
     /* A cancel that was stored while the run went back: else it would be heeded when the job's
@@ -171,8 +174,6 @@ static int ending_work(struct db *db, void *arg, struct err *err)
         if (progress_row_work(db, run, err) < 0)
             return -1;
     }
-    if (ending->report && store_report_put(db, run->row.id, ending->report, err) < 0)
-        return -1;
     if (ending->hold && store_instance_hold(db, run->row.instance, ending->hold, err) < 0)
         return -1;
     return write_events(db, ending, err);

@@ -162,7 +162,8 @@ static int finish_work(struct db *db, void *arg, struct err *err)
     if (rc == 0 && finish->report)
         rc = store_report_put(db, finish->id, finish->report, err);
     if (rc == 0) {
-        job_move(&row, JOB_RUNNING, NULL, clock_wall_ms());
+        if (job_state_by_name(row.state) != JOB_RUNNING)
+            job_move(&row, JOB_RUNNING, NULL, clock_wall_ms());
         job_move(&row, JOB_SUCCEEDED, NULL, clock_wall_ms());
         rc = store_job_update(db, &row, err);
     }
