@@ -3,6 +3,9 @@
 
 struct req;
 
+/* metrics.c */
+void metrics_get(struct req *req);
+
 /* health.c, openapi.c */
 void livez_get(struct req *req);
 void readyz_get(struct req *req);

@@ -5,6 +5,7 @@
 #include "api/listen.h"
 #include "api/request.h"
 #include "api/route.h"
+#include "api/trace.h"
 #include "api/waiting.h"
 #include "server/clock.h"
 #include "server/limits.h"
@@ -113,12 +114,16 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     return req;
 }
 
-static void log_request(const struct req *req)
+static void log_request(struct req *req)
 {
-    int64_t took_us = (clock_mono_ns() - req->began_ns) / 1000;
+    int64_t took_ns = clock_mono_ns() - req->began_ns;
+    char trace[TRACE_ID_SIZE] = "";
+    bool is_traced = trace_id_of(req_header(req, "traceparent"), trace);
+    histogram_add(&req->http->times, took_ns);
     log_event(req->answer.status >= 500 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "request",
-              "method=%s target=%s status=%d took_us=%" PRId64, log_quote(req->method),
-              log_quote(req->target.raw), req->answer.status, took_us);
+              "method=%s target=%s status=%d took_us=%" PRId64 "%s%s", log_quote(req->method),
+              log_quote(req->target.raw), req->answer.status, took_ns / 1000,
+              is_traced ? " trace=" : "", trace);
 }
 
 static void add_headers(struct req *req, struct MHD_Response *response)

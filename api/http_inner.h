@@ -2,6 +2,7 @@
 /* What http.c, gate.c, request.c and waiting.c share. Handlers do not include this. */
 #include "api/deadline.h"
 #include "api/http.h"
+#include "server/histogram.h"
 #include "server/lock.h"
 
 #include <microhttpd.h>
@@ -23,6 +24,7 @@ struct http {
     struct waiting *waiting;
     struct events *events;
     atomic_bool draining;
+    struct histogram times; /* from a request's head to its answer */
 
     struct wait idle; /* busy or unsent fell to 0 */
     struct lock lock; /* guards what follows */

@@ -10,6 +10,7 @@
 const struct route routes[] = {
     {"GET",    "/livez",                          SCOPE_OPEN,   BODY_NONE, JSON_ONLY, livez_get},
     {"GET",    "/readyz",                         SCOPE_OPEN,   BODY_NONE, JSON_ONLY, readyz_get},
+    {"GET",    "/metrics",                        SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_METRICS), metrics_get},
     {"GET",    "/openapi.yaml",                   SCOPE_OPEN,   BODY_NONE, MEDIA_BIT(MEDIA_YAML), openapi_get},
     {"GET",    "/v1/instances",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_list},
     {"GET",    "/v1/instances/{name}",            SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_get},

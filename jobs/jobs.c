@@ -236,6 +236,11 @@ cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
     return check_pool_end(jobs->checks, checking);
 }
 
+int jobs_free(struct jobs *jobs)
+{
+    return pool_free_count(jobs->pool);
+}
+
 int jobs_busy(struct jobs *jobs)
 {
     return pool_busy_count(jobs->pool);

@@ -134,5 +134,6 @@ cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
 /* The report for people from a stored report. The caller frees it. */
 char *job_report_markdown(const char *report);
 
-/* How many workers are busy, for readyz. */
+/* How many workers are busy, and how many are free, for readyz and metrics. */
 int jobs_busy(struct jobs *jobs);
+int jobs_free(struct jobs *jobs);

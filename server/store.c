@@ -1,6 +1,7 @@
 #include "server/store.h"
 #include "server/clock.h"
 #include "server/db_driver.h"
+#include "server/histogram.h"
 #include "server/lock.h"
 #include "server/mem.h"
 
@@ -45,6 +46,7 @@ struct store {
     struct db *writer; /* the writer thread's alone */
     pthread_t thread;
     atomic_bool is_healthy;
+    struct histogram commits;
     struct lock lock;            /* guards the rest */
     struct wait wake;            /* the writer: work or the end came */
     struct ticket *queue_head;   /* oldest */
@@ -86,7 +88,16 @@ static int run_work(struct db *db, struct ticket *ticket, struct err *err)
     return db_run_all(db, SQL_WORK_KEEP, err);
 }
 
-static int run_transaction(struct db *db, struct ticket *batch, struct err *err)
+static int commit(struct db *db, struct histogram *commits, struct err *err)
+{
+    int64_t began_ns = clock_mono_ns();
+    int rc = db_run_all(db, SQL_TX_COMMIT, err);
+    histogram_add(commits, clock_mono_ns() - began_ns);
+    return rc;
+}
+
+static int run_transaction(struct db *db, struct ticket *batch, struct histogram *commits,
+                           struct err *err)
 {
     if (db_run_all(db, SQL_TX_BEGIN, err) < 0)
         return -1;
@@ -94,7 +105,7 @@ static int run_transaction(struct db *db, struct ticket *batch, struct err *err)
         if (run_work(db, ticket, err) < 0)
             goto failed;
     }
-    if (db_run_all(db, SQL_TX_COMMIT, err) == 0)
+    if (commit(db, commits, err) == 0)
         return 0;
 failed:
     db_roll_back(db);
@@ -147,7 +158,7 @@ static void run_batch(struct store *store, struct ticket *batch)
 {
     struct err err = {0};
     int64_t before = store->writer->ops->total_changed(store->writer);
-    int rc = run_transaction(store->writer, batch, &err);
+    int rc = run_transaction(store->writer, batch, &store->commits, &err);
     if (rc < 0) {
         (void)err_wrap(&err, "the write was not stored");
         err.code = ERR_STORE; /* whatever it was: not the fault of those who are answered so */
@@ -343,6 +354,11 @@ int store_read(struct store *store, store_work *work, void *arg, struct err *err
     int rc = run_read(reader->db, work, arg, err);
     give_reader_back(store, reader);
     return rc < 0 ? fail_unsaid(err) : 0;
+}
+
+const struct histogram *store_commits(struct store *store)
+{
+    return &store->commits;
 }
 
 bool store_is_healthy(struct store *store)

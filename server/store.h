@@ -44,6 +44,10 @@ MUST_CHECK int store_read(struct store *store, store_work *work, void *arg, stru
 typedef void store_changed(void *ctx);
 void store_listen(struct store *store, store_changed *changed, void *ctx);
 
+/* How long commits took, their flush included. */
+struct histogram;
+const struct histogram *store_commits(struct store *store);
+
 /* False once a write failed for a reason of the disk (I/O error, full): then writes answer
  * ERR_STORE until one succeeds again, and readyz says so. */
 bool store_is_healthy(struct store *store);

@@ -158,6 +158,28 @@ MUST_CHECK int store_event_expire(struct db *db, int64_t before_ms, struct err *
 MUST_CHECK int store_trial_get(struct db *db, const char *job, int64_t seq, char **out_document,
                                struct err *err); /* ERR_NOT_FOUND */
 
+/* --- counts, for metrics ------------------------------------------------------------------- */
+enum store_count {
+    COUNT_JOBS,       /* state; how many that have not ended */
+    COUNT_OLDEST,     /* when the oldest that waits was made, wall ms; 0: none waits */
+    COUNT_ENDED,      /* kind, state; how many ever ended so */
+    COUNT_DURATIONS,  /* upper end in seconds; how many ended jobs, their seconds in all */
+    COUNT_INTENTS,    /* how many are open */
+    COUNT_UNDONE,     /* action; how many were ever undone */
+    COUNT_INSTANCES,  /* name; 1: its jobs may run, 0: it is held or not reached */
+    COUNT_RATES,      /* instance; MiB/s of its last report */
+    COUNT_DELIVERIES, /* webhook's format, state; how many ever got there */
+};
+#define STORE_COUNTS (COUNT_DELIVERIES + 1)
+struct store_count_row {
+    const char *texts[2]; /* until see returns */
+    double numbers[3];
+};
+typedef void store_count_see(void *ctx, const struct store_count_row *row);
+/* Calls see for each row, in a fixed order. Costs per instance and per queued job at most. */
+MUST_CHECK int store_count(struct db *db, enum store_count what, store_count_see *see, void *ctx,
+                           struct err *err);
+
 /* --- the service as a whole ---------------------------------------------------------------- */
 /* Paused: no job starts. Kept over restarts. */
 MUST_CHECK int store_paused_get(struct db *db, bool *out_paused, struct err *err);

@@ -70,7 +70,12 @@ int store_report_put(struct db *db, const char *job, const char *document, struc
     struct db_use *use = db_use(db, SQL_REPORT_PUT);
     db_bind_text(use, 1, job);
     db_bind_text(use, 2, document);
-    return db_run(use, NULL, err);
+    if (db_run(use, NULL, err) < 0)
+        return -1;
+    struct db_use *rate = db_use(db, SQL_REPORT_RATE_PUT);
+    db_bind_text(rate, 1, job);
+    db_bind_text(rate, 2, document);
+    return db_run(rate, NULL, err);
 }
 
 int store_report_get(struct db *db, const char *job, char **out_document, struct err *err)

@@ -47,6 +47,12 @@ int fake_jobs_wakes(struct jobs *jobs)
     return atomic_load(&jobs->wakes);
 }
 
+int jobs_free(struct jobs *jobs)
+{
+    (void)jobs;
+    return 4;
+}
+
 int jobs_busy(struct jobs *jobs)
 {
     (void)jobs;

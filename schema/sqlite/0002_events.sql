@@ -90,4 +90,37 @@ BEGIN
         WHERE le >= (NEW.finished_at - NEW.started_at) / 1000.0);
 END;
 
+CREATE TABLE intent_total (
+    action TEXT NOT NULL PRIMARY KEY,
+    n      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER intent_undone AFTER UPDATE OF state ON intent
+WHEN NEW.state = 'undone' AND OLD.state <> 'undone'
+BEGIN
+    INSERT INTO intent_total (action, n) VALUES (NEW.action, 1)
+    ON CONFLICT (action) DO UPDATE SET n = n + 1;
+END;
+
+CREATE TABLE delivery_total (
+    webhook TEXT NOT NULL,
+    state   TEXT NOT NULL,
+    n       INTEGER NOT NULL,
+    PRIMARY KEY (webhook, state)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER delivery_settled AFTER UPDATE OF state ON delivery
+WHEN NEW.state <> OLD.state AND NEW.state IN ('delivered', 'dead')
+BEGIN
+    INSERT INTO delivery_total (webhook, state, n) VALUES (NEW.webhook, NEW.state, 1)
+    ON CONFLICT (webhook, state) DO UPDATE SET n = n + 1;
+END;
+
+-- Of the last report that has a rate. No trigger: those may not read JSON where the schema is not
+-- trusted.
+CREATE TABLE instance_rate (
+    instance TEXT NOT NULL PRIMARY KEY,
+    mib_s    REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
 PRAGMA user_version = 2;

@@ -332,6 +332,17 @@ SELECT document FROM trial WHERE job = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3;
 INSERT INTO report (job, document) VALUES (?1, ?2)
 ON CONFLICT (job) DO UPDATE SET document = excluded.document;
 
+-- name: report_rate_put
+-- The recommended setting's rate, else the default's, for metrics; nothing when there is none.
+INSERT INTO instance_rate (instance, mib_s)
+SELECT job.instance, json_extract(arm.value, '$.rate_mib_s.median')
+FROM job CROSS JOIN json_each(CASE WHEN json_valid(?2) THEN ?2 ELSE '{}' END, '$.arms') AS arm
+WHERE job.id = ?1 AND job.kind LIKE 'backup%'
+    AND json_extract(arm.value, '$.rate_mib_s.median') > 0
+    AND json_extract(arm.value, '$.arm') = coalesce(json_extract(?2, '$.recommendation.arm'), 'a0')
+LIMIT 1
+ON CONFLICT (instance) DO UPDATE SET mib_s = excluded.mib_s;
+
 -- name: report_get
 -- Of one job.
 SELECT document FROM report WHERE job = ?1;
@@ -402,14 +413,27 @@ SELECT le, n, seconds FROM job_duration ORDER BY le;
 SELECT count(*) FROM instance CROSS JOIN intent
 ON intent.instance = instance.name AND intent.state = 'open';
 
+-- name: count_undone
+-- Since the database was made.
+SELECT action, n FROM intent_total ORDER BY action;
+
 -- name: count_instances
--- Each, and whether its jobs may run.
-SELECT name, held IS NULL FROM instance ORDER BY name LIMIT 500;
+-- Each, and whether its jobs may run: its login is not refused and no job waits to reach it.
+SELECT name, held IS NULL AND NOT EXISTS (SELECT 1 FROM job
+    WHERE job.state = 'waiting' AND job.instance = instance.name
+        AND job.state_reason = 'unreachable')
+FROM instance ORDER BY name LIMIT 500;
+
+-- name: count_rates
+-- Of the instances that still are.
+SELECT instance, mib_s FROM instance_rate
+WHERE instance IN (SELECT name FROM instance) ORDER BY instance LIMIT 500;
 
 -- name: count_deliveries
--- By the webhook's format and what became of them.
-SELECT coalesce(json_extract(webhook.definition, '$.format'), 'unknown'), delivery.state, count(*)
-FROM webhook CROSS JOIN delivery ON delivery.webhook = webhook.name
+-- Since the database was made, by the webhook's format; one that is gone has none.
+SELECT coalesce(CASE WHEN json_valid(definition) THEN json_extract(definition, '$.format') END,
+    'gone'), state, sum(n)
+FROM delivery_total LEFT JOIN webhook ON webhook.name = delivery_total.webhook
 GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- === intents =====================================================================================
