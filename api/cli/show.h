@@ -55,5 +55,12 @@ void show_instances(const cJSON *answer, struct buf *out);
  * the instance was reached. */
 bool show_check(const cJSON *answer, struct buf *out);
 
+/* POST /v1/plans: arms with their statements, trials, the estimate, what is needed, warned of and
+ * refused. True when nothing is refused. */
+bool show_plan(const cJSON *plan, struct buf *out);
+
+/* GET /v1/kinds: each with its parameters, the required ones marked, and its permissions. */
+void show_kinds(const cJSON *answer, struct buf *out);
+
 /* Appends text from the server with its control characters shown as '?'. */
 void show_text(const char *text, struct buf *out);
