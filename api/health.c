@@ -1,6 +1,6 @@
 /* GET /livez (this process answers) and /readyz (it can do its work), for balancers and people. */
-#include "api/events.h"
 #include "api/handlers.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "api/request.h"
 #include "jobs/jobs.h"

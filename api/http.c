@@ -1,6 +1,6 @@
 #include "api/http.h"
-#include "api/events.h"
 #include "api/gate.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "api/listen.h"
 #include "api/request.h"

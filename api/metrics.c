@@ -1,7 +1,7 @@
 /* GET /metrics: the Prometheus text format. No job ids, names of databases or texts of people
  * among the labels: their number must stay small. */
-#include "api/events.h"
 #include "api/handlers.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "api/metrics_text.h"
 #include "api/process.h"

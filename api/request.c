@@ -1,6 +1,6 @@
 #include "api/request.h"
 #include "api/etag.h"
-#include "api/events.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "server/clock.h"
 #include "server/ids.h"

@@ -1,7 +1,7 @@
 /* GET /v1/events and /v1/jobs/{id}/events: what happens, as it happens. */
 #include "api/event_text.h"
-#include "api/events.h"
 #include "api/handlers.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "api/job_view.h"
 #include "jobs/state.h"

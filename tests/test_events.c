@@ -1,5 +1,5 @@
 /* Streams of events: in order, each once, over any number of connections. */
-#include "api/events.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "jobs/state.h"
 #include "server/clock.h"

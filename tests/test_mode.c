@@ -23,6 +23,7 @@ static void set_mode(struct harness *house, const char *mode)
     answer = harness_call(house, "GET", "/v1/mode", NULL, 200);
     assert_string_equal(text_at(answer, "mode"), mode);
     cJSON_Delete(answer);
+    free(body);
 }
 
 static void jobs_wait_while_it_is_paused(void **state)

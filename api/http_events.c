@@ -1,4 +1,5 @@
-#include "api/events.h"
+#include "api/http_events.h"
+#include "api/event_ring.h"
 #include "api/event_text.h"
 #include "api/http_inner.h"
 #include "server/clock.h"
@@ -12,22 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_EVENTS 1024 /* enough for who is a second late */
-#define RING_BYTES (8 << 20)
 #define CHUNK_BYTES (64 << 10) /* what a stream takes at a time, and one event more */
 #define PAGE_EVENTS 32         /* of the store, at a time */
 #define COMMENT_MS 15000       /* api.md §3 */
 #define STALL_MS 30000         /* an answer that nobody reads */
 #define NS_PER_MS INT64_C(1000000)
-
-/* One event, rendered once for all streams. */
-struct entry {
-    int64_t id;
-    char job[40];
-    bool is_first; /* a job's creation: its own stream began with that already */
-    bool is_end;   /* of its job */
-    struct buf text;
-};
 
 struct stream {
     struct events *events;
@@ -47,15 +37,6 @@ struct stream {
     struct stream *next_woken;
 };
 
-/* The last events: all with floor < id <= top. Guarded by events.lock. */
-struct ring {
-    struct entry *entries[RING_EVENTS];
-    size_t first, count;
-    size_t bytes;
-    int64_t floor, top;
-    bool is_followed; /* false while no stream is open: then it is empty and stands still */
-};
-
 struct events {
     struct http *http;
     int64_t comment_ns, stall_ns;
@@ -68,66 +49,9 @@ struct events {
     bool stopping;
     struct stream *streams;
     int stream_count;
+    bool is_followed; /* false while no stream is open: then the ring stands still */
     struct ring ring;
 };
-
-/* --- the ring ------------------------------------------------------------------------------ */
-
-static struct entry *entry_at(const struct ring *ring, size_t index)
-{
-    return ring->entries[(ring->first + index) % RING_EVENTS];
-}
-
-static void entry_free(struct entry *entry)
-{
-    if (!entry)
-        return;
-    buf_fini(&entry->text);
-    free(entry);
-}
-
-static void drop_oldest(struct ring *ring)
-{
-    struct entry *oldest = entry_at(ring, 0);
-    ring->floor = oldest->id;
-    ring->bytes -= oldest->text.length;
-    entry_free(oldest);
-    ring->first = (ring->first + 1) % RING_EVENTS;
-    ring->count--;
-}
-
-static void ring_clear(struct ring *ring)
-{
-    while (ring->count > 0)
-        drop_oldest(ring);
-    ring->is_followed = false;
-}
-
-/* Takes entry over. */
-static void ring_add(struct ring *ring, struct entry *entry)
-{
-    while (ring->count == RING_EVENTS ||
-           (ring->count > 0 && ring->bytes + entry->text.length > RING_BYTES))
-        drop_oldest(ring);
-    ring->entries[(ring->first + ring->count++) % RING_EVENTS] = entry;
-    ring->bytes += entry->text.length;
-    ring->top = entry->id;
-}
-
-/* The index of the first entry after an id; ring.count when there is none. */
-static size_t ring_find(const struct ring *ring, int64_t after)
-{
-    size_t low = 0;
-    size_t high = ring->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (entry_at(ring, middle)->id > after)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
 
 /* --- the thread ---------------------------------------------------------------------------- */
 
@@ -161,16 +85,6 @@ struct batch {
     size_t count;
 };
 
-static struct entry *entry_new(const struct event_row *row)
-{
-    struct entry *entry = mem_alloc(1, sizeof *entry);
-    entry->id = row->id;
-    (void)snprintf(entry->job, sizeof entry->job, "%s", row->job);
-    entry->is_first = strcmp(row->what, "created") == 0;
-    entry->is_end = event_is_end(row);
-    return entry;
-}
-
 static int batch_work(struct db *db, void *arg, struct err *err)
 {
     struct batch *batch = arg;
@@ -196,7 +110,7 @@ static struct stream *take_batch_locked(struct events *events, struct batch *bat
     struct ring *ring = &events->ring;
     for (size_t i = 0; i < batch->count; i++) {
         struct entry *entry = batch->entries[i];
-        if (!ring->is_followed || entry->id <= ring->top) {
+        if (!events->is_followed || entry->id <= ring->top) {
             entry_free(entry); /* the last stream closed, and another one opened, meanwhile */
             continue;
         }
@@ -262,7 +176,7 @@ static void *run(void *arg)
     lock_take(&events->lock);
     while (!events->stopping) {
         struct stream *woken = comment_locked(events, clock_mono_ns(), &due_ns);
-        bool dirty = events->dirty && events->ring.is_followed;
+        bool dirty = events->dirty && events->is_followed;
         int64_t top = events->ring.top;
         events->dirty = false;
         if (!dirty && !woken) {
@@ -286,7 +200,7 @@ static void on_commit(void *ctx)
 {
     struct events *events = ctx;
     lock_take(&events->lock);
-    if (events->ring.is_followed && !events->dirty) {
+    if (events->is_followed && !events->dirty) {
         events->dirty = true;
         wait_wake_one(&events->wake);
     }
@@ -298,7 +212,7 @@ static void on_commit(void *ctx)
 static void take_from_ring_locked(struct stream *stream, const struct ring *ring)
 {
     for (size_t i = ring_find(ring, stream->scanned); i < ring->count && !stream->ends; i++) {
-        const struct entry *entry = entry_at(ring, i);
+        const struct entry *entry = ring_at(ring, i);
         if (stream->out.length >= CHUNK_BYTES)
             return;
         stream->scanned = entry->id;
@@ -445,7 +359,6 @@ struct stream *stream_open(struct events *events, const struct stream_place *pla
                            struct buf *head)
 {
     struct stream *stream = mem_alloc(1, sizeof *stream);
-    struct ring *ring = &events->ring;
     stream->events = events;
     (void)snprintf(stream->job, sizeof stream->job, "%s", place->job ? place->job : "");
     stream->scanned = place->after;
@@ -458,9 +371,9 @@ struct stream *stream_open(struct events *events, const struct stream_place *pla
         events->streams = stream;
         events->stream_count++;
     }
-    if (is_taken && !ring->is_followed) {
-        ring->is_followed = true;
-        ring->floor = ring->top = place->last;
+    if (is_taken && !events->is_followed) {
+        events->is_followed = true;
+        ring_begin(&events->ring, place->last);
         events->dirty = true; /* commits since then told nobody */
         wait_wake_one(&events->wake);
     }
@@ -486,8 +399,10 @@ void stream_free(struct stream *stream)
         events->streams = stream->next;
     if (stream->next)
         stream->next->previous = stream->previous;
-    if (--events->stream_count == 0)
-        ring_clear(&events->ring);
+    if (--events->stream_count == 0) {
+        events->is_followed = false;
+        ring_begin(&events->ring, events->ring.top); /* it holds no memory */
+    }
     lock_drop(&events->lock);
     buf_fini(&stream->out);
     free(stream);
@@ -548,7 +463,7 @@ void events_free(struct events *events)
     if (!events)
         return;
     assert(!events->streams);
-    ring_clear(&events->ring);
+    ring_begin(&events->ring, 0);
     wait_fini(&events->wake);
     lock_fini(&events->lock);
     free(events);
