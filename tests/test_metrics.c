@@ -35,7 +35,7 @@ static double value_of(const char *text, const char *series)
     const char *found = strstr(text, line);
     if (!found)
         fail_msg("no %s in %s", series, text);
-    double value = strtod(found + strlen(line), NULL);
+    double value = found ? strtod(found + strlen(line), NULL) : NAN;
     free(line);
     return value;
 }

@@ -26,8 +26,10 @@ static int by_size(const void *left, const void *right)
 static void tell(const char *what, int64_t *took_ns, int count)
 {
     qsort(took_ns, (size_t)count, sizeof *took_ns, by_size);
+    int middle = count / 2;
+    int late = count * 99 / 100;
     (void)printf("%-34s p50 %7.3f ms   p99 %7.3f ms   max %7.3f ms\n", what,
-                 (double)took_ns[count / 2] / 1e6, (double)took_ns[count * 99 / 100] / 1e6,
+                 (double)took_ns[middle] / 1e6, (double)took_ns[late] / 1e6,
                  (double)took_ns[count - 1] / 1e6);
 }
 
