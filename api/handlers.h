@@ -3,6 +3,9 @@
 
 struct req;
 
+/* metrics.c */
+void metrics_get(struct req *req);
+
 /* health.c, openapi.c */
 void livez_get(struct req *req);
 void readyz_get(struct req *req);
@@ -28,6 +31,19 @@ void job_post(struct req *req);
 void job_get(struct req *req);
 void job_cancel(struct req *req);
 void job_list(struct req *req);
+
+/* verdict.c, retries.c */
+void verdict_get(struct req *req);
+void job_retry(struct req *req);
+
+/* streams.c */
+void event_stream(struct req *req);
+void job_event_stream(struct req *req);
+
+/* kinds.c, mode.c */
+void kind_list(struct req *req);
+void mode_get(struct req *req);
+void mode_post(struct req *req);
 
 /* plans.c */
 void plan_post(struct req *req);

@@ -2,11 +2,13 @@
 #include "api/access.h"
 #include "api/attempts.h"
 #include "api/gate.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "api/listen.h"
 #include "api/request.h"
 #include "api/route.h"
 #include "api/tls.h"
+#include "api/trace.h"
 #include "api/waiting.h"
 #include "server/clock.h"
 #include "server/limits.h"
@@ -53,6 +55,11 @@ static struct conn *conn_of(struct MHD_Connection *connection)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info->socket_context;
+}
+
+struct deadline *http_deadline(struct MHD_Connection *connection)
+{
+    return &conn_of(connection)->deadline;
 }
 
 static void expect_request(struct http *http, struct conn *conn)
@@ -108,13 +115,17 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     return req_new(cls, connection, target);
 }
 
-static void log_request(const struct req *req)
+static void log_request(struct req *req)
 {
-    int64_t took_us = (clock_mono_ns() - req->began_ns) / 1000;
+    int64_t took_ns = clock_mono_ns() - req->began_ns;
+    char trace[TRACE_ID_SIZE] = "";
+    bool is_traced = trace_id_of(req_header(req, "traceparent"), trace);
+    histogram_add(&req->http->times, took_ns);
     log_event(req->answer.status >= 500 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "request",
-              "method=%s target=%s who=%s status=%d took_us=%" PRId64, log_quote(req->method),
-              log_quote(req->target.raw), log_quote(req->who ? req->who : ""), req->answer.status,
-              took_us);
+              "method=%s target=%s who=%s status=%d took_us=%" PRId64 "%s%s",
+              log_quote(req->method), log_quote(req->target.raw),
+              log_quote(req->who ? req->who : ""), req->answer.status, took_ns / 1000,
+              is_traced ? " trace=" : "", trace);
 }
 
 static void add_headers(struct req *req, struct MHD_Response *response)
@@ -124,12 +135,27 @@ static void add_headers(struct req *req, struct MHD_Response *response)
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     (void)MHD_add_response_header(response, "Cache-Control",
                                   answer->has_etag ? "no-cache" : "no-store");
-    if (answer->body)
+    if (answer->has_content)
         (void)MHD_add_response_header(response, "Content-Type", media_type(answer->media));
     for (size_t i = 0; i < answer->header_count; i++)
         (void)MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
     if (answer->close)
         (void)MHD_add_response_header(response, "Connection", "close");
+}
+
+/* Takes the body, or the stream, out of the answer. NULL: out of memory. */
+static struct MHD_Response *make_response(struct req *req)
+{
+    struct answer *answer = &req->answer;
+    struct stream *stream = answer->stream;
+    char *body = answer->body;
+    answer->has_content = body || stream;
+    answer->stream = NULL;
+    answer->body = NULL;
+    if (stream)
+        return stream_response(stream, req->connection);
+    return MHD_create_response_from_buffer(answer->length, body,
+                                           body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
 }
 
 /* Hands the answer to libmicrohttpd. */
@@ -139,13 +165,10 @@ static enum MHD_Result send_answer(struct req *req)
     struct conn *conn = conn_of(req->connection);
     req->phase = REQ_ANSWERED;
     log_request(req);
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        answer->length, answer->body,
-        answer->body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = make_response(req);
     if (!response)
         return MHD_NO; /* out of memory: libmicrohttpd closes */
     add_headers(req, response);
-    answer->body = NULL; /* the response's from here */
     deadline_set(req->http->deadlines, &conn->deadline, clock_mono_ns() + SEND_NS);
     enum MHD_Result queued =
         MHD_queue_response(req->connection, (unsigned)answer->status, response);
@@ -317,6 +340,7 @@ static struct MHD_Daemon *daemon_start(struct http *http)
 
 static void http_free(struct http *http)
 {
+    events_free(http->events);
     deadlines_stop(http->deadlines);
     waiting_free(http->waiting);
     attempts_free(http->attempts);
@@ -351,9 +375,11 @@ static int serve(struct http *http, struct err *err)
         log_event(LOG_LEVEL_WARN, "tokens_in_the_clear",
                   "listen=%s advice=\"set tls_cert_file, or let a proxy on this machine end TLS\"",
                   log_quote(http->parts.listen));
-    if (deadlines_start(&http->deadlines, err) < 0)
+    if (deadlines_start(&http->deadlines, err) < 0 || events_start(http, &http->events, err) < 0)
         return -1;
     http->daemon = daemon_start(http);
+    if (!http->daemon)
+        events_stop(http->events);
     if (!http->daemon)
         return err_set(err, ERR_SYSTEM, 0, "start the HTTP daemon: libmicrohttpd refused");
     return 0;
@@ -420,6 +446,7 @@ void http_stop(struct http *http)
     lock_drop(&http->lock);
     (void)MHD_quiesce_daemon(http->daemon); /* gives the socket back, which is ours anyhow */
     waiting_stop(http->waiting);
+    events_stop(http->events);
     wait_until_idle(http);
     MHD_stop_daemon(http->daemon);
     http_free(http);

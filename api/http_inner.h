@@ -2,6 +2,7 @@
 /* What http.c, gate.c, request.c and waiting.c share. Handlers do not include this. */
 #include "api/deadline.h"
 #include "api/http.h"
+#include "server/histogram.h"
 #include "server/lock.h"
 
 #include <microhttpd.h>
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 
 struct attempts;
+struct events;
 struct req;
 struct tls;
 struct waiting;
@@ -25,7 +27,9 @@ struct http {
     int64_t request_ns; /* within which a whole request must have come */
     struct deadlines *deadlines;
     struct waiting *waiting;
+    struct events *events;
     atomic_bool draining;
+    struct histogram times; /* from a request's head to its answer */
 
     struct wait idle; /* busy or unsent fell to 0 */
     struct lock lock; /* guards what follows */
@@ -33,3 +37,6 @@ struct http {
     int unsent;       /* answers that are not on their way as a whole yet */
     bool stopping;    /* no handler is entered any more */
 };
+
+/* The deadline of a connection: set while the client has the word. */
+struct deadline *http_deadline(struct MHD_Connection *connection);

@@ -8,6 +8,8 @@ enum media {
     MEDIA_CSV,
     MEDIA_MARKDOWN,
     MEDIA_YAML,
+    MEDIA_EVENTS,
+    MEDIA_METRICS,
     MEDIA_PROBLEM,
 };
 #define MEDIA_COUNT (MEDIA_PROBLEM + 1)

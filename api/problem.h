@@ -16,7 +16,9 @@ enum problem {
     PROBLEM_NOT_FOUND,
     PROBLEM_METHOD,
     PROBLEM_NOT_ACCEPTABLE,
+    PROBLEM_NOT_ENDED, /* a verdict that cannot be given yet */
     PROBLEM_CONFLICT,
+    PROBLEM_BAD_VERDICT, /* the job failed or regressed */
     PROBLEM_PRECONDITION,
     PROBLEM_TOO_LARGE,
     PROBLEM_MEDIA_TYPE,

@@ -1,6 +1,7 @@
 #include "api/request.h"
 #include "api/audit.h"
 #include "api/etag.h"
+#include "api/http_events.h"
 #include "api/http_inner.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -39,6 +40,7 @@ static void answer_fini(struct answer *answer)
     for (size_t i = 0; i < answer->header_count; i++)
         free(answer->headers[i].value);
     free(answer->body);
+    stream_free(answer->stream);
     *answer = (struct answer){.close = answer->close};
 }
 
@@ -186,6 +188,15 @@ void req_answer_problem(struct req *req, int status, cJSON *tree)
 {
     answer_text(req, status, MEDIA_PROBLEM, json_print(tree));
     cJSON_Delete(tree);
+}
+
+void req_answer_stream(struct req *req, struct stream *stream)
+{
+    answer_fini(&req->answer);
+    req->answer.status = 200;
+    req->answer.media = MEDIA_EVENTS;
+    req->answer.stream = stream;
+    req_answer_header(req, "X-Accel-Buffering", "no"); /* else proxies keep events back */
 }
 
 void req_answer_empty(struct req *req, int status)

@@ -34,16 +34,19 @@ struct req_header_out {
 struct answer {
     int status; /* 0: none yet */
     enum media media;
-    char *body; /* heap, or NULL */
+    char *body;            /* heap, or NULL */
+    struct stream *stream; /* instead of a body, or NULL; owned */
     size_t length;
     struct req_header_out headers[REQ_HEADERS];
     size_t header_count;
-    bool has_etag; /* decides Cache-Control */
-    bool close;    /* the connection cannot be trusted any more */
+    bool has_content; /* it has, or had, a body or stream: decides Content-Type */
+    bool has_etag;    /* decides Cache-Control */
+    bool close;       /* the connection cannot be trusted any more */
 };
 
 struct req;
 struct route;
+struct stream;
 typedef void req_step(struct req *req);
 typedef void req_then(struct req *req, int rc, const struct err *err);
 typedef void req_cleanup(void *what);
@@ -124,6 +127,8 @@ void req_answer_json(struct req *req, int status, cJSON *tree);
 void req_answer_problem(struct req *req, int status, cJSON *tree);
 /* Takes text over. */
 void req_answer_text(struct req *req, int status, enum media media, char *text);
+/* Events without end; takes stream over. */
+void req_answer_stream(struct req *req, struct stream *stream);
 /* No body. Headers set so far are kept. */
 void req_answer_empty(struct req *req, int status);
 /* Adds a header to the answer; name is a constant. Control bytes in the value are a bug. */

@@ -35,6 +35,7 @@ static const struct json_field design_fields[] = {
     {"warmups",         JSON_INT,    AT(design.warmups),         .min = 0, .max = 10, .help = "uncounted runs of each arm before block 1"},
     {"order",           JSON_TEXT,   RAW(order),                 .max = 32, .choices = orders, .help = "random_blocks, abba or sequential"},
     {"seed",            JSON_INT,    RAW(seed),                  .nullable = true, .min = 0, .max = 9007199254740991.0, .help = "of the order; random when absent"},
+    {"seed_drawn",      JSON_BOOL,   AT(seed_drawn),             .help = "the service drew the seed, so that a retry draws another"},
     {"search",          JSON_TEXT,   RAW(search),                .max = 32, .choices = searches, .help = "grid or race"},
     {"confidence",      JSON_NUMBER, AT(design.confidence),      .min = 0.5, .max = 0.999, .help = "of intervals and verdicts"},
     {"tolerance",       JSON_NUMBER, AT(design.tolerance),       .min = 0, .max = 0.5, .help = "a difference that does not matter"},
@@ -158,6 +159,7 @@ int definition_read(const cJSON *tree, struct definition *out, struct json_fault
     json_read(tree, fields, JSON_COUNT(fields), "", &raw, faults);
     *out = raw.definition;
     out->tree = tree;
+    out->seed_drawn |= raw.seed < 0;
     out->design.seed = raw.seed >= 0 ? raw.seed : ids_random_seed() % DRAWN_SEEDS;
     if (out->design.max_repetitions < 0)
         out->design.max_repetitions = 2 * out->design.repetitions;
@@ -173,13 +175,16 @@ int definition_read(const cJSON *tree, struct definition *out, struct json_fault
     return faults->count == before ? 0 : -1;
 }
 
-static cJSON *design_to_json(const struct design *design)
+static cJSON *design_to_json(const struct definition *definition)
 {
+    const struct design *design = &definition->design;
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddNumberToObject(tree, "repetitions", (double)design->repetitions);
     cJSON_AddNumberToObject(tree, "warmups", (double)design->warmups);
     cJSON_AddStringToObject(tree, "order", design_order_name(design->order));
     cJSON_AddNumberToObject(tree, "seed", (double)design->seed);
+    if (definition->seed_drawn)
+        cJSON_AddTrueToObject(tree, "seed_drawn");
     cJSON_AddStringToObject(tree, "search", design->race ? "race" : "grid");
     cJSON_AddNumberToObject(tree, "confidence", design->confidence);
     cJSON_AddNumberToObject(tree, "tolerance", design->tolerance);
@@ -194,7 +199,7 @@ cJSON *definition_to_json(const struct definition *definition)
     cJSON_AddStringToObject(tree, "kind", definition->kind_name);
     cJSON_AddStringToObject(tree, "instance", definition->instance);
     cJSON_AddItemToObject(tree, "parameters", cJSON_Duplicate(definition->parameters, true));
-    cJSON_AddItemToObject(tree, "design", design_to_json(&definition->design));
+    cJSON_AddItemToObject(tree, "design", design_to_json(definition));
     cJSON *limits = cJSON_AddObjectToObject(tree, "limits");
     cJSON_AddItemToObject(limits, "minutes", member_number_or_null(definition->limits.job_minutes));
     cJSON_AddItemToObject(limits, "buffer_memory_mib",

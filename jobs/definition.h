@@ -17,6 +17,7 @@ struct definition {
     const cJSON *parameters;
     struct design design;
     bool order_given;        /* else the kind's own order is used */
+    bool seed_drawn;         /* by us: a retry draws another */
     struct limits limits;    /* the job's own; -1: not given. min_free_disk_mib is always -1 */
     int64_t assume_free_mib; /* -1: not given */
     int64_t priority;

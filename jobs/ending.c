@@ -102,6 +102,9 @@ static int ending_work(struct db *db, void *arg, struct err *err)
 {
     struct ending *ending = arg;
     struct run *run = ending->run;
+    /* The report first: who follows the job stops at its end. */
+    if (ending->findings && write_findings(db, run->row.id, ending->findings, err) < 0)
+        return -1;
     if (progress_row_work(db, run, err) < 0)
         return -1;
     /* A cancel that was stored while the run went back: else it would be heeded when the job's
@@ -112,8 +115,6 @@ static int ending_work(struct db *db, void *arg, struct err *err)
         if (progress_row_work(db, run, err) < 0)
             return -1;
     }
-    if (ending->findings && write_findings(db, run->row.id, ending->findings, err) < 0)
-        return -1;
     if (job_state_is_end(ending->state) && run_session_was_open(run) &&
         store_outage_end(db, run->row.instance, err) < 0)
         return -1;

@@ -4,6 +4,7 @@
 #include "jobs/preview.h"
 #include "jobs/scheduler.h"
 #include "server/clock.h"
+#include "server/limits.h"
 #include "server/log.h"
 #include "server/mem.h"
 
@@ -13,8 +14,9 @@
 #include <string.h>
 
 #define CLEAN_NS                                                                                   \
-    (60 * INT64_C(1000000000)) /* leftovers of ended jobs are looked for once a minute */
-#define TICK_NS 1000000000     /* windows, deadlines and retries are looked at once a second */
+    (60 * INT64_C(1000000000))           /* leftovers of ended jobs are looked for once a minute */
+#define FORGET_NS INT64_C(3600000000000) /* old events, once an hour */
+#define TICK_NS 1000000000 /* windows, deadlines and retries are looked at once a second */
 
 static _Atomic int64_t tick_ns = TICK_NS;
 
@@ -79,6 +81,20 @@ static void clean_leftovers(struct jobs *jobs)
     jobs->clean_at_ns = clock_mono_ns() + (all ? CLEAN_NS : TICK_NS);
 }
 
+static int expire_work(struct db *db, void *arg, struct err *err)
+{
+    return store_event_expire(db, *(const int64_t *)arg, err);
+}
+
+/* What happened long ago nobody resumes from. */
+static void forget_events(struct jobs *jobs)
+{
+    int64_t before_ms = clock_wall_ms() - LIMIT_EVENT_DAYS * INT64_C(86400000);
+    struct err err = {0};
+    if (store_write(jobs->parts.store, expire_work, &before_ms, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "expiry_failed", "error=%s", log_quote(err.msg));
+}
+
 /* Waits for a wake, or until the next tick is due. False when the threads must end. */
 static bool wait_for_work(struct jobs *jobs, int64_t tick_at_ns)
 {
@@ -95,6 +111,7 @@ static void *clock_thread(void *arg)
 {
     struct jobs *jobs = arg;
     int64_t tick_at_ns = clock_mono_ns() + atomic_load(&tick_ns);
+    int64_t forget_at_ns = clock_mono_ns();
     jobs->clean_at_ns = clock_mono_ns();
     hand_out(jobs);
     while (wait_for_work(jobs, tick_at_ns)) {
@@ -105,6 +122,10 @@ static void *clock_thread(void *arg)
         hand_out(jobs);
         if (clock_mono_ns() >= jobs->clean_at_ns) /* after the queue: it finds who waits for it */
             clean_leftovers(jobs);
+        if (clock_mono_ns() >= forget_at_ns) {
+            forget_events(jobs);
+            forget_at_ns = clock_mono_ns() + FORGET_NS;
+        }
     }
     return NULL;
 }
@@ -245,6 +266,11 @@ cJSON *jobs_reconcile_unasked(struct jobs *jobs, const char *instance, const cha
 cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
 {
     return check_pool_end(jobs->checks, checking);
+}
+
+int jobs_free(struct jobs *jobs)
+{
+    return pool_free_count(jobs->pool);
 }
 
 int jobs_busy(struct jobs *jobs)

@@ -64,6 +64,16 @@ MUST_CHECK int jobs_check(struct jobs *jobs, const cJSON *body, struct submissio
  * ERR_REFUSED: the same key with another body (422). ERR_NOT_FOUND: the instance is gone. */
 int jobs_insert_work(struct db *db, void *arg, struct err *err);
 
+/* The body that submits an ended job once more: its definition, without the seed when that was
+ * drawn, and without a not_before or deadline that has passed. Pure. The caller frees it. */
+cJSON *job_retry_body(const struct job_row *row, int64_t now_ms);
+
+/* --- kinds --------------------------------------------------------------------------------- */
+
+/* The answer of GET /v1/kinds (api.md §4): every kind with the JSON Schema of its parameters, an
+ * example and the permissions it needs. The caller frees it. */
+cJSON *kinds_list_json(void);
+
 /* --- cancelling ---------------------------------------------------------------------------- */
 
 struct cancellation {
@@ -131,8 +141,9 @@ cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
 /* The report for people from a stored report. The caller frees it. */
 char *job_report_markdown(const char *report);
 
-/* How many workers are busy, for readyz. */
+/* How many workers are busy, and how many are free, for readyz and metrics. */
 int jobs_busy(struct jobs *jobs);
 
 /* How many clean-ups have failed since the process began, for /metrics. */
 int64_t jobs_cleanup_failures(const struct jobs *jobs);
+int jobs_free(struct jobs *jobs);

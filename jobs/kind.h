@@ -20,8 +20,9 @@ struct job_kind {
     enum statement_user statements; /* which rows of measure/statement.c are its own */
     const struct json_field *parameters;
     size_t parameter_count;
-    bool races;       /* looks for the best of its arms: search "race" is offered */
-    bool stops_early; /* its answer is its comparisons, or what is_answered says */
+    bool races;          /* looks for the best of its arms: search "race" is offered */
+    bool stops_early;    /* its answer is its comparisons, or what is_answered says */
+    const char *example; /* JSON of parameters that pass every check */
 
     /* At submit: everything about the parameters that needs no server. Adds faults. */
     void (*check)(const struct definition *definition, const struct instance *instance,

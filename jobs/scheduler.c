@@ -36,6 +36,7 @@ struct scene {
     struct db *db;
     struct cleaners *cleaners; /* or NULL */
     int64_t now_ms;
+    bool paused; /* POST /v1/mode: nothing starts */
     struct job_row *running;
     size_t running_count;
     cJSON *lanes;                  /* object: the lanes that running jobs take, as members */
@@ -195,6 +196,7 @@ static int judge(struct scene *scene, const struct job_row *row, const char **ou
     if (found <= 0)
         return found; /* not readable: the run says so and fails */
     input.moment = GUARDS_CLAIM;
+    input.paused = scene->paused;
     input.name = row->instance;
     input.exclusive = row->exclusive;
     input.instance_busy = instance_is_busy(scene, row->instance);
@@ -292,7 +294,9 @@ static int judge_work(struct db *db, void *arg, struct err *err)
                           .lanes = cJSON_CreateObject()};
     struct job_row *heads = NULL;
     size_t count = 0;
-    int rc = store_job_running(db, &scene.running, &scene.running_count, err);
+    int rc = store_paused_get(db, &scene.paused, err);
+    if (rc == 0)
+        rc = store_job_running(db, &scene.running, &scene.running_count, err);
     if (rc == 0)
         rc = take_lanes(&scene, err);
     if (rc == 0)
@@ -378,7 +382,9 @@ static int claim_work(struct db *db, void *arg, struct err *err)
     judged->stale = false;
     int rc = 0;
     if (judged->job) {
-        rc = check_running(db, judged, err);
+        rc = store_paused_get(db, &judged->stale, err); /* since it was judged */
+        if (rc == 0)
+            rc = check_running(db, judged, err);
         if (rc == 0)
             rc = check_instance(db, judged, err);
         if (rc == 0 && !judged->stale)

@@ -12,15 +12,21 @@ struct target {
 };
 
 /* clang-format off */
+static const struct json_field path_shape = {.type = JSON_TEXT, .min = 1, .max = LIMIT_PATH_UTF16};
 static const struct json_field target_fields[] = {
     {"name",  JSON_TEXT,  offsetof(struct target, name),  .required = true, .min = 1, .max = LIMIT_NAME_CHARS, .help = "for people"},
-    {"paths", JSON_ARRAY, offsetof(struct target, paths), .required = true, .min = 1, .max = LIMIT_STRIPES, .help = "folders as the server sees them, or \"NUL\""},
+    {"paths", JSON_ARRAY, offsetof(struct target, paths), .required = true, .min = 1, .max = LIMIT_STRIPES, .help = "folders as the server sees them, or \"NUL\"", .shape = &path_shape},
     {"files", JSON_INT,   offsetof(struct target, files), .min = 1, .max = LIMIT_STRIPES, .help = "stripes, round the paths in turn"},
 };
 /* clang-format on */
 
-static const char *const compressions[] = {"default",   "off",         "on",
-                                           "MS_XPRESS", "QAT_DEFLATE", "ZSTD"};
+static const char *const compressions[] = {"default",     "off",  "on", "MS_XPRESS",
+                                           "QAT_DEFLATE", "ZSTD", NULL};
+
+const struct json_field target_shape = {
+    .type = JSON_OBJECT, .fields = target_fields, .field_count = JSON_COUNT(target_fields)};
+const struct json_field compression_shape = {.type = JSON_TEXT, .choices = compressions};
+const struct json_field database_shape = {.type = JSON_TEXT, .min = 1, .max = LIMIT_SQL_NAME_UTF16};
 
 /* What people write for a place that is no folder of the server's. */
 static const struct {
@@ -110,7 +116,7 @@ bool target_is_nul(const cJSON *target)
 
 bool compression_is_known(const char *word)
 {
-    for (size_t i = 0; i < JSON_COUNT(compressions); i++)
+    for (size_t i = 0; compressions[i]; i++)
         if (strcmp(word, compressions[i]) == 0)
             return true;
     return false;

@@ -18,6 +18,11 @@ void target_check_list(const cJSON *targets, const struct instance *instance, co
 /* True when it discards: its one path is "NUL". */
 bool target_is_nul(const cJSON *target);
 
+/* For the schemas of kinds: a target, a word for compression, the name of a database. */
+extern const struct json_field target_shape;
+extern const struct json_field compression_shape;
+extern const struct json_field database_shape;
+
 /* default, off, on, MS_XPRESS, QAT_DEFLATE, ZSTD. */
 bool compression_is_known(const char *word);
 

@@ -70,6 +70,10 @@ struct json_field {
     const struct json_field *fields; /* JSON_OBJECT: table for its members, or NULL: any object */
     size_t field_count;              /* offsets in it are relative to the same struct */
     const char *help;                /* one line for people */
+    /* Only told by json_schema; the owner checks it. JSON_ARRAY: what each item is; else what the
+     * value is where the rest of this row says less. Its name is not used. */
+    const struct json_field *shape;
+    const char *or_word; /* this text instead of a value of this type, or NULL */
 };
 
 /* The offset of a JSON_OBJECT of which only the members are wanted. */
@@ -83,6 +87,10 @@ struct json_field {
  * nearest known name. An unusable member leaves *out untouched. */
 void json_read(const cJSON *object, const struct json_field *fields, size_t field_count,
                const char *pointer, void *out, struct json_faults *faults);
+
+/* The JSON Schema (2020-12) of an object with these fields: what it refuses json_read refuses, but
+ * for what only the owner can know. The caller frees it. */
+cJSON *json_schema(const struct json_field *fields, size_t field_count);
 
 /* --- output ------------------------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 #include "server/store.h"
 #include "server/clock.h"
 #include "server/db_driver.h"
+#include "server/histogram.h"
 #include "server/lock.h"
 #include "server/mem.h"
 
@@ -41,6 +42,7 @@ struct store {
     struct db *writer; /* the writer thread's alone */
     pthread_t thread;
     atomic_bool is_healthy;
+    struct histogram commits;
     struct lock lock;            /* guards the rest */
     struct wait wake;            /* the writer: work or the end came */
     struct ticket *queue_head;   /* oldest */
@@ -48,6 +50,10 @@ struct store {
     bool is_closing;             /* no more work comes */
     struct reader *idle_readers; /* a connection each, last used first */
     int busy_readers;            /* must be 0 at the end */
+    struct lock listener_lock;   /* guards the two below, and is held while changed runs, so that a
+                                    listener that has left is never called */
+    store_changed *changed;
+    void *changed_ctx;
 };
 
 /* --- the writer ----------------------------------------------------------------------------- */
@@ -78,7 +84,16 @@ static int run_work(struct db *db, struct ticket *ticket, struct err *err)
     return db_run_all(db, SQL_WORK_KEEP, err);
 }
 
-static int run_transaction(struct db *db, struct ticket *batch, struct err *err)
+static int commit(struct db *db, struct histogram *commits, struct err *err)
+{
+    int64_t began_ns = clock_mono_ns();
+    int rc = db_run_all(db, SQL_TX_COMMIT, err);
+    histogram_add(commits, clock_mono_ns() - began_ns);
+    return rc;
+}
+
+static int run_transaction(struct db *db, struct ticket *batch, struct histogram *commits,
+                           struct err *err)
 {
     if (db_run_all(db, SQL_TX_BEGIN, err) < 0)
         return -1;
@@ -86,7 +101,7 @@ static int run_transaction(struct db *db, struct ticket *batch, struct err *err)
         if (run_work(db, ticket, err) < 0)
             goto failed;
     }
-    if (db_run_all(db, SQL_TX_COMMIT, err) == 0)
+    if (commit(db, commits, err) == 0)
         return 0;
 failed:
     db_roll_back(db);
@@ -100,6 +115,22 @@ static void note_health(struct store *store, int rc, int64_t changed, const stru
         atomic_store(&store->is_healthy, true);
     else if (rc < 0 && store->writer->ops->is_disk_failure(err->detail))
         atomic_store(&store->is_healthy, false);
+}
+
+static void tell_listener(struct store *store)
+{
+    lock_take(&store->listener_lock);
+    if (store->changed)
+        store->changed(store->changed_ctx);
+    lock_drop(&store->listener_lock);
+}
+
+void store_listen(struct store *store, store_changed *changed, void *ctx)
+{
+    lock_take(&store->listener_lock);
+    store->changed = changed;
+    store->changed_ctx = ctx;
+    lock_drop(&store->listener_lock);
 }
 
 /* Answers each alone: one broadcast would make all waiters fight for one lock. */
@@ -123,13 +154,16 @@ static void run_batch(struct store *store, struct ticket *batch)
 {
     struct err err = {0};
     int64_t before = store->writer->ops->total_changed(store->writer);
-    int rc = run_transaction(store->writer, batch, &err);
+    int rc = run_transaction(store->writer, batch, &store->commits, &err);
     if (rc < 0) {
         (void)err_wrap(&err, "the write was not stored");
         err.code = ERR_STORE; /* whatever it was: not the fault of those who are answered so */
     }
-    note_health(store, rc, store->writer->ops->total_changed(store->writer) - before, &err);
+    int64_t changed = store->writer->ops->total_changed(store->writer) - before;
+    note_health(store, rc, changed, &err);
     answer(batch, rc, &err);
+    if (rc == 0 && changed > 0)
+        tell_listener(store);
 }
 
 /* Takes the oldest, at most BATCH_MAX; NULL when there is none. */
@@ -318,6 +352,11 @@ int store_read(struct store *store, store_work *work, void *arg, struct err *err
     return rc < 0 ? fail_unsaid(err) : 0;
 }
 
+const struct histogram *store_commits(struct store *store)
+{
+    return &store->commits;
+}
+
 bool store_is_healthy(struct store *store)
 {
     return atomic_load(&store->is_healthy);
@@ -361,6 +400,7 @@ static void dismantle(struct store *store)
         store->writer->ops->close(store->writer); /* the last one moves the log into the file */
     store->driver->close(store->source);
     wait_fini(&store->wake);
+    lock_fini(&store->listener_lock);
     lock_fini(&store->lock);
     free(store);
 }
@@ -371,6 +411,7 @@ static struct store *store_new(const struct db_driver *driver)
     store->driver = driver;
     atomic_init(&store->is_healthy, true);
     lock_init(&store->lock);
+    lock_init(&store->listener_lock);
     wait_init(&store->wake);
     store->queue_end = &store->queue_head;
     return store;

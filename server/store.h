@@ -38,6 +38,16 @@ void store_write_later(struct store *store, store_work *work, void *arg, store_d
 /* Runs work on a read connection; sees everything committed before the call. */
 MUST_CHECK int store_read(struct store *store, store_work *work, void *arg, struct err *err);
 
+/* Calls changed(ctx) in the writer's thread after each commit that changed something; it must only
+ * hand on. One may listen at a time; NULL ends it, and after that returns changed is not and will
+ * not be called. */
+typedef void store_changed(void *ctx);
+void store_listen(struct store *store, store_changed *changed, void *ctx);
+
+/* How long commits took, their flush included. */
+struct histogram;
+const struct histogram *store_commits(struct store *store);
+
 /* False once a write failed for a reason of the disk (I/O error, full): then writes answer
  * ERR_STORE until one succeeds again, and readyz says so. */
 bool store_is_healthy(struct store *store);

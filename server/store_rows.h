@@ -150,6 +150,56 @@ MUST_CHECK int store_evidence_put(struct db *db, const char *job, const char *do
 MUST_CHECK int store_evidence_get(struct db *db, const char *job, char **out_document,
                                   struct err *err);
 
+/* --- events: what happened to jobs, noted by the database itself --------------------------- */
+struct event_row {
+    int64_t id; /* grows; the same for ever */
+    char *job;
+    char *what;         /* created, state, progress, trial, report */
+    int64_t seq;        /* of a trial */
+    char *state;        /* how the job stood then; NULL for trial and report, as are the next two */
+    char *state_reason; /* or NULL */
+    char *phase;        /* or NULL */
+    int64_t trials_done;
+    int64_t trials_planned;
+};
+void event_row_fini(struct event_row *row);
+/* Those after an id, oldest first; of one job (without its first, "created") when job is not
+ * NULL. */
+MUST_CHECK int store_event_list(struct db *db, const char *job, int64_t after, int64_t limit,
+                                struct event_row **out_rows, size_t *out_count, struct err *err);
+MUST_CHECK int store_event_last(struct db *db, int64_t *out_id, struct err *err);
+/* Forgets at most 10,000 that are older than this moment, never the newest. */
+MUST_CHECK int store_event_expire(struct db *db, int64_t before_ms, struct err *err);
+MUST_CHECK int store_trial_get(struct db *db, const char *job, int64_t seq, char **out_document,
+                               struct err *err); /* ERR_NOT_FOUND */
+
+/* --- counts, for metrics ------------------------------------------------------------------- */
+enum store_count {
+    COUNT_JOBS,       /* state; how many that have not ended */
+    COUNT_OLDEST,     /* when the oldest that waits was made, wall ms; 0: none waits */
+    COUNT_ENDED,      /* kind, state; how many ever ended so */
+    COUNT_DURATIONS,  /* upper end in seconds; how many ended jobs, their seconds in all */
+    COUNT_INTENTS,    /* how many are open */
+    COUNT_UNDONE,     /* action; how many were ever undone */
+    COUNT_INSTANCES,  /* name; 1: its jobs may run, 0: it is held or not reached */
+    COUNT_RATES,      /* instance; MiB/s of its last report */
+    COUNT_DELIVERIES, /* webhook's format, state; how many ever got there */
+};
+#define STORE_COUNTS (COUNT_DELIVERIES + 1)
+struct store_count_row {
+    const char *texts[2]; /* until see returns */
+    double numbers[3];
+};
+typedef void store_count_see(void *ctx, const struct store_count_row *row);
+/* Calls see for each row, in a fixed order. Costs per instance and per queued job at most. */
+MUST_CHECK int store_count(struct db *db, enum store_count what, store_count_see *see, void *ctx,
+                           struct err *err);
+
+/* --- the service as a whole ---------------------------------------------------------------- */
+/* Paused: no job starts. Kept over restarts. */
+MUST_CHECK int store_paused_get(struct db *db, bool *out_paused, struct err *err);
+MUST_CHECK int store_paused_put(struct db *db, bool paused, struct err *err);
+
 /* --- intents: what was changed on an instance and must be undone --------------------------- */
 struct intent_row {
     char *id;

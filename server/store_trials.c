@@ -53,12 +53,29 @@ int store_trial_all(struct db *db, const char *job, char ***out_documents, size_
     return list_trials(db, job, -1, -1, out_documents, out_count, err);
 }
 
+int store_trial_get(struct db *db, const char *job, int64_t seq, char **out_document,
+                    struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_TRIAL_GET);
+    db_bind_text(use, 1, job);
+    db_bind_int(use, 2, seq);
+    int found = row_one(&document_shape, use, 1, out_document, err);
+    if (found == 0)
+        return err_set(err, ERR_NOT_FOUND, 0, "job %s has no such trial", job);
+    return found < 0 ? -1 : 0;
+}
+
 int store_report_put(struct db *db, const char *job, const char *document, struct err *err)
 {
     struct db_use *use = db_use(db, SQL_REPORT_PUT);
     db_bind_text(use, 1, job);
     db_bind_text(use, 2, document);
-    return db_run(use, NULL, err);
+    if (db_run(use, NULL, err) < 0)
+        return -1;
+    struct db_use *rate = db_use(db, SQL_REPORT_RATE_PUT);
+    db_bind_text(rate, 1, job);
+    db_bind_text(rate, 2, document);
+    return db_run(rate, NULL, err);
 }
 
 int store_report_get(struct db *db, const char *job, char **out_document, struct err *err)

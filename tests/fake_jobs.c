@@ -47,6 +47,12 @@ int fake_jobs_wakes(struct jobs *jobs)
     return atomic_load(&jobs->wakes);
 }
 
+int jobs_free(struct jobs *jobs)
+{
+    (void)jobs;
+    return 4;
+}
+
 int jobs_busy(struct jobs *jobs)
 {
     (void)jobs;
@@ -159,13 +165,14 @@ static int finish_work(struct db *db, void *arg, struct err *err)
     const struct finish *finish = arg;
     struct job_row row = {0};
     int rc = store_job_get(db, finish->id, &row, err);
+    if (rc == 0 && finish->report)
+        rc = store_report_put(db, finish->id, finish->report, err);
     if (rc == 0) {
-        job_move(&row, JOB_RUNNING, NULL, clock_wall_ms());
+        if (job_state_by_name(row.state) != JOB_RUNNING)
+            job_move(&row, JOB_RUNNING, NULL, clock_wall_ms());
         job_move(&row, JOB_SUCCEEDED, NULL, clock_wall_ms());
         rc = store_job_update(db, &row, err);
     }
-    if (rc == 0 && finish->report)
-        rc = store_report_put(db, finish->id, finish->report, err);
     job_row_fini(&row);
     return rc;
 }

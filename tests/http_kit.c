@@ -14,7 +14,8 @@ const char http_kit_job[] = "{\"kind\":\"backup_sweep\",\"instance\":\"sql01\",\
 const char http_kit_instance[] = "{\"host\":\"sql01.example.net\",\"login\":\"sweetspot\","
                                  "\"password\":{\"env\":\"SWEETSPOT_SECRET_SQL01\"}}";
 
-struct http_kit *http_kit_start(int64_t request_ms)
+/* times: of the parts only those that are milliseconds. */
+static struct http_kit *start(const struct http_parts *times)
 {
     struct err err;
     struct http_kit *kit = mem_alloc(1, sizeof *kit);
@@ -32,7 +33,9 @@ struct http_kit *http_kit_start(int64_t request_ms)
                                      .secrets = kit->secrets,
                                      .egress = kit->egress,
                                      .jobs = kit->jobs,
-                                     .request_ms = request_ms,
+                                     .request_ms = times->request_ms,
+                                     .comment_ms = times->comment_ms,
+                                     .stall_ms = times->stall_ms,
                                      .check_ms = 50};
     http_kit_start_http(kit);
     return kit;
@@ -43,6 +46,16 @@ void http_kit_start_http(struct http_kit *kit)
     struct err err;
     kit_ok(http_start(&kit->parts, &kit->http, &err), &err);
     kit->port = http_port(kit->http);
+}
+
+struct http_kit *http_kit_start(int64_t request_ms)
+{
+    return start(&(struct http_parts){.request_ms = request_ms});
+}
+
+struct http_kit *http_kit_start_streams(int64_t comment_ms, int64_t stall_ms)
+{
+    return start(&(struct http_parts){.comment_ms = comment_ms, .stall_ms = stall_ms});
 }
 
 void http_kit_stop_http(struct http_kit *kit)

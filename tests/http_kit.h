@@ -19,6 +19,8 @@ struct http_kit {
 
 /* request_ms: within which a request must have come; 0: as in production. */
 struct http_kit *http_kit_start(int64_t request_ms);
+/* With other times of streams; 0: as in production. */
+struct http_kit *http_kit_start_streams(int64_t comment_ms, int64_t stall_ms);
 /* Stops only the HTTP layer, and starts it again. */
 void http_kit_stop_http(struct http_kit *kit);
 void http_kit_start_http(struct http_kit *kit);

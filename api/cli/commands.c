@@ -1,5 +1,7 @@
 /* The commands, and the table of them. */
 #include "api/cli/analyze.h"
+#include "api/cli/ask.h"
+#include "api/cli/calls.h"
 #include "api/cli/cli.h"
 #include "api/cli/http.h"
 #include "api/cli/show.h"
@@ -9,7 +11,6 @@
 #include "server/limits.h"
 #include "server/mem.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,115 +18,6 @@
 #define NS_PER_MS INT64_C(1000000)
 #define SUBMIT_GIVE_UP_MS (INT64_C(1000) * CLI_SUBMIT_GIVE_UP_S)
 #define SUBMIT_RETRY_MS 500
-
-/* --- common -------------------------------------------------------------------------------- */
-
-/* Reads FILE, or standard input for "-". */
-static int read_input(const char *path, struct buf *out, struct err *err)
-{
-    bool is_stdin = strcmp(path, "-") == 0;
-    FILE *file = is_stdin ? stdin : fopen(path, "re");
-    if (!file)
-        return err_set(err, ERR_SYSTEM, errno, "cannot read %.200s: %s", path, strerror(errno));
-    char block[4096];
-    size_t bytes = 0;
-    while ((bytes = fread(block, 1, sizeof block, file)) > 0)
-        buf_add_bytes(out, block, bytes);
-    int rc = 0;
-    if (ferror(file))
-        rc = err_set(err, ERR_SYSTEM, errno, "cannot read %.200s: %s", path, strerror(errno));
-    else if (!buf_ok(out))
-        rc = err_set(err, ERR_SYSTEM, 0, "%.200s is larger than 1 MiB", path);
-    if (!is_stdin)
-        (void)fclose(file); /* only read */
-    return rc;
-}
-
-/* Reads FILE and sees that it is JSON, so that a slip is told with its line. ERR_INPUT: it is not.
- */
-static int read_json_input(const char *path, struct buf *out, struct err *err)
-{
-    cJSON *tree = NULL;
-    if (read_input(path, out, err) < 0)
-        return -1;
-    if (json_parse(buf_text(out), out->length, &tree, err) < 0)
-        return err_wrap(err, strcmp(path, "-") == 0 ? "standard input" : path);
-    cJSON_Delete(tree);
-    return 0;
-}
-
-/* Tells why a file was not sent, and gives the exit status. */
-static int tell_bad_input(const struct err *err)
-{
-    cli_say("%s", err->msg);
-    return err->code == ERR_INPUT ? CLI_REFUSED : CLI_USAGE;
-}
-
-static void print(const char *text)
-{
-    (void)fputs(text, stdout);
-    size_t length = strlen(text);
-    if (length > 0 && text[length - 1] != '\n')
-        (void)fputc('\n', stdout);
-}
-
-/* Tells why no answer came, and gives the exit status. */
-static int tell_failure(const struct err *err, const struct cli_args *args)
-{
-    if (err->code == ERR_CANCELLED)
-        return wait_interrupted(NULL, args);
-    cli_say("%s", err->msg);
-    return err->code == ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_USAGE;
-}
-
-/* Tells what an answer complains of, and gives the exit status. */
-static int tell_problem(const struct http_answer *answer)
-{
-    struct buf text = {0};
-    show_problem(answer->status, answer->body, answer->body_bytes, &text);
-    cli_say("%s", buf_text(&text));
-    buf_fini(&text);
-    return show_problem_exit(answer->status);
-}
-
-/* Sends a request; CLI_OK: *out is an answer of 2xx, which the caller frees. Else it was told. */
-static int ask(struct http *http, const struct cli_args *args, const struct http_request *request,
-               struct http_answer *out)
-{
-    struct err err = {0};
-    if (http_send(http, request, out, &err) < 0)
-        return tell_failure(&err, args);
-    if (out->status >= 200 && out->status < 300)
-        return CLI_OK;
-    int status = tell_problem(out);
-    http_answer_fini(out);
-    return status;
-}
-
-/* The same for an answer that is JSON; *out_tree is the caller's. */
-static int ask_json(struct http *http, const struct cli_args *args,
-                    const struct http_request *request, struct http_answer *out, cJSON **out_tree)
-{
-    struct err err = {0};
-    int status = ask(http, args, request, out);
-    if (status != CLI_OK)
-        return status;
-    if (json_parse(out->body, out->body_bytes, out_tree, &err) == 0)
-        return CLI_OK;
-    cli_say("the server's answer is unreadable: %s", err.msg);
-    http_answer_fini(out);
-    return CLI_FAILED;
-}
-
-static bool is_job_id(const char *id)
-{
-    if (ids_is_valid(id))
-        return true;
-    cli_say("\"%.60s\" is not the id of a job (it looks like "
-            "01981c5e-7a10-7000-8000-000000000001)",
-            id);
-    return false;
-}
 
 /* --- report, watch ------------------------------------------------------------------------- */
 
@@ -135,9 +27,9 @@ static int print_report(struct http *http, const struct cli_args *args, const ch
     char *path = mem_format("/v1/jobs/%s/report", id);
     struct http_request request = {
         .method = "GET", .path = path, .accept = args->json ? NULL : "text/markdown"};
-    int status = ask(http, args, &request, &answer);
+    int status = ask_once(http, args, &request, &answer);
     if (status == CLI_OK)
-        print(answer.body);
+        ask_print(answer.body);
     http_answer_fini(&answer);
     free(path);
     return status;
@@ -145,7 +37,7 @@ static int print_report(struct http *http, const struct cli_args *args, const ch
 
 static int run_report(struct http *http, const struct cli_args *args)
 {
-    if (!is_job_id(args->operands[0]))
+    if (!ask_is_job_id(args->operands[0]))
         return CLI_USAGE;
     return print_report(http, args, args->operands[0]);
 }
@@ -188,7 +80,7 @@ static int print_end(struct http *http, const struct cli_args *args, const char 
 
 /* Waits for the end and prints what came out. wants_report: with --json the report where there is
  * one, else always the job. */
-static int watch(struct http *http, const char *id, const struct cli_args *args, bool wants_report)
+int command_watch(struct http *http, const char *id, const struct cli_args *args, bool wants_report)
 {
     cJSON *job = NULL;
     struct show_job end;
@@ -200,7 +92,7 @@ static int watch(struct http *http, const char *id, const struct cli_args *args,
     bool is_good = status == CLI_OK || status == CLI_INCONCLUSIVE;
     if (args->json && (!is_good || !wants_report)) {
         char *text = json_print(job);
-        print(text);
+        ask_print(text);
         free(text);
     } else {
         status = print_end(http, args, id, job, status);
@@ -213,11 +105,12 @@ static int watch(struct http *http, const char *id, const struct cli_args *args,
 
 static int run_watch(struct http *http, const struct cli_args *args)
 {
-    return is_job_id(args->operands[0]) ? watch(http, args->operands[0], args, false) : CLI_USAGE;
+    return ask_is_job_id(args->operands[0]) ? command_watch(http, args->operands[0], args, false)
+                                            : CLI_USAGE;
 }
 
 /* Tells what happened and how to see the job, on the same server. */
-static void hint_watch(const char *what, const char *id, const struct cli_args *args)
+void command_hint(const char *what, const char *id, const struct cli_args *args)
 {
     struct buf to = {0};
     cli_add_connection(args, &to);
@@ -239,13 +132,13 @@ static int submit_once_or_more(struct http *http, const struct cli_args *args,
         int64_t pause_ms = SUBMIT_RETRY_MS;
         int rc = http_send(http, request, out, &err);
         if (rc == 0 && !wait_is_passing(out->status))
-            return out->status < 300 ? CLI_OK : tell_problem(out);
+            return out->status < 300 ? CLI_OK : ask_problem(out);
         may_have_arrived |= rc == 0 || err.detail == 1;
         bool is_late = clock_mono_ns() / NS_PER_MS > give_up_ms;
         if (rc < 0 && (err.code != ERR_UNREACHABLE || !may_have_arrived || is_late))
-            return tell_failure(&err, args);
+            return ask_failed(&err, args);
         if (rc == 0 && is_late)
-            return tell_problem(out);
+            return ask_problem(out);
         if (rc == 0 && out->retry_after_s > 0)
             pause_ms = out->retry_after_s < 10 ? out->retry_after_s * 1000 : 10000;
         http_answer_fini(out);
@@ -281,10 +174,10 @@ static int submit(struct http *http, const struct cli_args *args, const struct b
     status = CLI_OK;
     if (args->wait) {
         (void)fprintf(stderr, "job %s\n", id->valuestring);
-        status = watch(http, id->valuestring, args, true);
+        status = command_watch(http, id->valuestring, args, true);
     } else {
-        print(args->json ? answer.body : id->valuestring);
-        hint_watch("taken", id->valuestring, args);
+        ask_print(args->json ? answer.body : id->valuestring);
+        command_hint("taken", id->valuestring, args);
     }
 out:
     cJSON_Delete(job);
@@ -297,8 +190,8 @@ static int run_submit(struct http *http, const struct cli_args *args)
     struct buf body = BUF_WITH_MAX(LIMIT_BODY_BYTES);
     struct err err = {0};
     int status = CLI_OK;
-    if (read_json_input(args->operands[0], &body, &err) < 0)
-        status = tell_bad_input(&err);
+    if (ask_read_file(args->operands[0], &body, &err) < 0)
+        status = ask_bad_file(&err);
     else
         status = submit(http, args, &body);
     buf_fini(&body);
@@ -309,16 +202,16 @@ static int run_submit(struct http *http, const struct cli_args *args)
 
 static int run_cancel(struct http *http, const struct cli_args *args)
 {
-    if (!is_job_id(args->operands[0]))
+    if (!ask_is_job_id(args->operands[0]))
         return CLI_USAGE;
     struct http_answer answer = {0};
     char *path = mem_format("/v1/jobs/%s/cancel", args->operands[0]);
     struct http_request request = {.method = "POST", .path = path};
-    int status = ask(http, args, &request, &answer);
+    int status = ask_once(http, args, &request, &answer);
     if (status == CLI_OK && args->json)
-        print(answer.body);
+        ask_print(answer.body);
     else if (status == CLI_OK)
-        hint_watch("asked to stop; what it changed is undone first", args->operands[0], args);
+        command_hint("asked to stop; what it changed is undone first", args->operands[0], args);
     http_answer_fini(&answer);
     free(path);
     return status;
@@ -331,8 +224,8 @@ static int run_health(struct http *http, const struct cli_args *args)
     struct err err = {0};
     struct http_request request = {.method = "GET", .path = "/readyz"};
     if (http_send(http, &request, &answer, &err) < 0)
-        return tell_failure(&err, args);
-    print(answer.body);
+        return ask_failed(&err, args);
+    ask_print(answer.body);
     int status = answer.status == 200 ? CLI_OK : CLI_FAILED;
     http_answer_fini(&answer);
     return status;
@@ -355,7 +248,7 @@ static int print_list(struct http *http, const struct cli_args *args, const char
         return status;
     struct buf text = {0};
     show(tree, &text);
-    print(args->json ? answer.body : buf_text(&text));
+    ask_print(args->json ? answer.body : buf_text(&text));
     if (!args->json && text.length == 0)
         cli_say("%s", none);
     buf_fini(&text);
@@ -388,9 +281,9 @@ static int ask_instance(struct http *http, const struct cli_args *args, const ch
         request.body = buf_text(body);
         request.body_bytes = body->length;
     }
-    int status = ask(http, args, &request, &answer);
+    int status = ask_once(http, args, &request, &answer);
     if (status == CLI_OK && answer.body_bytes > 0)
-        print(answer.body);
+        ask_print(answer.body);
     http_answer_fini(&answer);
     free(escaped);
     free(path);
@@ -403,8 +296,8 @@ static int put_instance(struct http *http, const struct cli_args *args, const ch
     struct buf body = BUF_WITH_MAX(LIMIT_BODY_BYTES);
     struct err err = {0};
     int status = CLI_OK;
-    if (read_json_input(file, &body, &err) < 0)
-        status = tell_bad_input(&err);
+    if (ask_read_file(file, &body, &err) < 0)
+        status = ask_bad_file(&err);
     else
         status = ask_instance(http, args, "PUT", name, &body);
     buf_fini(&body);
@@ -423,7 +316,7 @@ static int check_instance(struct http *http, const struct cli_args *args, const 
     int status = ask_json(http, args, &request, &answer, &tree);
     if (status == CLI_OK) {
         status = show_check(tree, &text) ? CLI_OK : CLI_FAILED;
-        print(args->json ? answer.body : buf_text(&text));
+        ask_print(args->json ? answer.body : buf_text(&text));
         http_answer_fini(&answer);
     }
     cJSON_Delete(tree);
@@ -465,7 +358,7 @@ static int run_reconcile(struct http *http, const struct cli_args *args)
     if (status == CLI_OK) {
         bool is_clean = show_reconciled(tree, &text);
         status = is_clean || args->dry_run ? CLI_OK : CLI_FAILED;
-        print(args->json ? answer.body : buf_text(&text));
+        ask_print(args->json ? answer.body : buf_text(&text));
         http_answer_fini(&answer);
     }
     cJSON_Delete(tree);
@@ -485,6 +378,10 @@ const struct cli_command cli_commands[] = {
     {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report, false},
     {"analyze", "[--no-checksum] [FILE|-]", "Make reports from evidence (GET /v1/jobs/ID/evidence), one object a line in, one report a line out; the same bytes the server stored. Needs no server.", 0, 1, CLI_OPTION_NO_CHECKSUM, analyze_run, true},
     {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel, false},
+    {"plan", "FILE|- [--json]", "Say what the job in FILE would do, how long it would take and why it would be refused; nothing is stored or changed.", 1, 1, CLI_OPTION_JSON, calls_plan, false},
+    {"verdict", "ID [--wait] [--json]", "Exit with 0 when the job ended well and nothing regressed, else 1; with --wait after its end.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, calls_verdict, false},
+    {"retry", "ID [--wait] [--json]", "Submit an ended job once more; print the new job's id.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, calls_retry, false},
+    {"kinds", "[--json]", "List what can be measured, its parameters and the permissions it needs.", 0, 0, CLI_OPTION_JSON, calls_kinds, false},
     {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances, false},
     {"reconcile", "NAME [--dry-run] [--json]", "Undo what jobs left on the instance NAME; with --dry-run only show it.", 1, 1, CLI_OPTION_DRY_RUN | CLI_OPTION_JSON, run_reconcile, false},
     {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health, false},

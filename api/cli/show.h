@@ -58,6 +58,12 @@ bool show_check(const cJSON *answer, struct buf *out);
 /* The answer of a reconcile as lines: each change with what became of it, then why something is
  * still open. True when nothing is, and nothing failed. */
 bool show_reconciled(const cJSON *answer, struct buf *out);
+/* POST /v1/plans: arms with their statements, trials, the estimate, what is needed, warned of and
+ * refused. True when nothing is refused. */
+bool show_plan(const cJSON *plan, struct buf *out);
+
+/* GET /v1/kinds: each with its parameters, the required ones marked, and its permissions. */
+void show_kinds(const cJSON *answer, struct buf *out);
 
 /* Appends text from the server with its control characters shown as '?'. */
 void show_text(const char *text, struct buf *out);

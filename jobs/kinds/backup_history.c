@@ -6,6 +6,7 @@
 #include "jobs/measure/history.h"
 #include "jobs/run.h"
 #include "jobs/send.h"
+#include "jobs/target.h"
 #include "server/clock.h"
 #include "server/limits.h"
 #include "server/mem.h"
@@ -27,10 +28,12 @@ struct history_parameters {
 #define AT(member) offsetof(struct history_parameters, member)
 
 /* clang-format off */
+static const char *const type_names[] = {"full", "diff", "log", NULL};
+static const struct json_field type_shape = {.type = JSON_TEXT, .choices = type_names};
 static const struct json_field fields[] = {
-    {"databases",         JSON_ARRAY, AT(databases), .nullable = true, .min = 1, .max = DATABASES_MAX, .help = "names; null: all"},
+    {"databases",         JSON_ARRAY, AT(databases), .nullable = true, .min = 1, .max = DATABASES_MAX, .help = "names; null: all", .shape = &database_shape},
     {"since",             JSON_TEXT,  AT(since),     .nullable = true, .min = 1, .max = 40, .help = "RFC 3339: only backups that began at or after; null: all"},
-    {"types",             JSON_ARRAY, AT(types),     .nullable = true, .min = 1, .max = HISTORY_TYPES, .help = "\"full\", \"diff\", \"log\"; all when absent"},
+    {"types",             JSON_ARRAY, AT(types),     .nullable = true, .min = 1, .max = HISTORY_TYPES, .help = "\"full\", \"diff\", \"log\"; all when absent", .shape = &type_shape},
     {"include_copy_only", JSON_BOOL,  AT(copy_only), .help = "COPY_ONLY backups, too"},
 };
 /* clang-format on */
@@ -267,6 +270,8 @@ const struct job_kind kind_backup_history = {
     .statements = BY_HISTORY,
     .parameters = fields,
     .parameter_count = JSON_COUNT(fields),
+    .example =
+        "{\"databases\":[\"Sales\"],\"types\":[\"full\"],\"since\":\"2026-01-01T00:00:00Z\"}",
     .check = check,
     .preflight = preflight,
     .probes = probes,

@@ -118,6 +118,8 @@ const struct job_kind kind_backup_sweep = {
     .statements = BY_SWEEP,
     .parameters = sweep_fields,
     .parameter_count = SWEEP_FIELD_COUNT,
+    .example = "{\"database\":\"Sales\",\"buffercount\":[\"default\",50,100,200],"
+               "\"targets\":[{\"name\":\"NUL\",\"paths\":[\"NUL\"]}]}",
     .check = sweep_check,
     .arms = arms_of_sweep,
     .preflight = preflight_sweep,

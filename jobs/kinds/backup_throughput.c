@@ -112,6 +112,9 @@ const struct job_kind kind_backup_throughput = {
     .statements = BY_THROUGHPUT,
     .parameters = throughput_fields,
     .parameter_count = THROUGHPUT_FIELD_COUNT,
+    .example = "{\"databases\":[\"Sales\"],"
+               "\"targets\":[{\"name\":\"backup share\",\"paths\":[\"D:\\\\Backup\"],\"files\":4}],"
+               "\"compression\":\"on\"}",
     .check = throughput_check,
     .arms = arms_of_throughput,
     .preflight = preflight_throughput,

@@ -19,11 +19,12 @@
 #define AT(member) offsetof(struct flag_parameters, member)
 
 /* clang-format off */
+static const struct json_field flag_shape = {.type = JSON_INT, .min = 1, .max = FLAG_MAX};
 const struct json_field flag_fields[FLAG_FIELD_COUNT] = {
-    {"flags",       JSON_ARRAY,  AT(flags),       .min = 1, .max = FLAGS_MAX, .help = "trace flags, each in the instance's allow.trace_flags; [3042] when absent"},
-    {"databases",   JSON_ARRAY,  AT(databases),   .required = true, .min = 1, .max = DATABASES_MAX, .help = "the databases that are backed up"},
-    {"target",      JSON_OBJECT, AT(target),      .required = true, .help = "where to: {\"name\", \"paths\", \"files\"}"},
-    {"compression", JSON_TEXT,   AT(compression), .help = "\"on\" (when absent), \"default\", \"off\" or an algorithm"},
+    {"flags",       JSON_ARRAY,  AT(flags),       .min = 1, .max = FLAGS_MAX, .help = "trace flags, each in the instance's allow.trace_flags; [3042] when absent", .shape = &flag_shape},
+    {"databases",   JSON_ARRAY,  AT(databases),   .required = true, .min = 1, .max = DATABASES_MAX, .help = "the databases that are backed up", .shape = &database_shape},
+    {"target",      JSON_OBJECT, AT(target),      .required = true, .help = "where to: {\"name\", \"paths\", \"files\"}", .shape = &target_shape},
+    {"compression", JSON_TEXT,   AT(compression), .help = "\"on\" (when absent), \"default\", \"off\" or an algorithm", .shape = &compression_shape},
 };
 
 /* Flags of which it is known where they cannot matter (domain.md §5). */

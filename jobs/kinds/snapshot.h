@@ -28,6 +28,13 @@ struct snapshot_parameters {
     const char *teardown;
 };
 
+struct snapshot_location {
+    const char *name;
+    const char *path;
+};
+#define SNAPSHOT_LOCATION_FIELD_COUNT 2
+extern const struct json_field snapshot_location_fields[SNAPSHOT_LOCATION_FIELD_COUNT];
+
 #define SNAPSHOT_FIELD_COUNT 5
 extern const struct json_field snapshot_fields[SNAPSHOT_FIELD_COUNT];
 

@@ -11,17 +11,6 @@
 /* "/sweetspot_<uuid>_<seq>_<n>_<file id>.ss", seq and file id of five digits each */
 #define FILE_NAME_CHARS 66
 
-struct location {
-    const char *name;
-    const char *path;
-};
-/* clang-format off */
-static const struct json_field location_fields[] = {
-    {"name", JSON_TEXT, offsetof(struct location, name), .required = true, .min = 1, .max = LIMIT_NAME_CHARS, .help = "for people"},
-    {"path", JSON_TEXT, offsetof(struct location, path), .required = true, .min = 1, .max = LIMIT_PATH_UTF16, .help = "a folder as the server sees it"},
-};
-/* clang-format on */
-
 static void check_database(const char *database, struct json_faults *faults)
 {
     static const char *const system[] = {"master", "model", "msdb", "tempdb"};
@@ -87,10 +76,11 @@ static void check_locations(const cJSON *locations, const struct instance *insta
     size_t index = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, locations) {
-        struct location location = {0};
+        struct snapshot_location location = {0};
         char at[64];
         (void)snprintf(at, sizeof at, "/parameters/locations/%zu", index++);
-        json_read(item, location_fields, JSON_COUNT(location_fields), at, &location, faults);
+        json_read(item, snapshot_location_fields, SNAPSHOT_LOCATION_FIELD_COUNT, at, &location,
+                  faults);
         if (location.path)
             check_path(location.path, instance, json_pointer(at, "path"), faults);
         const cJSON *other;

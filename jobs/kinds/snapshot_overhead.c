@@ -57,6 +57,9 @@ const struct job_kind kind_snapshot_overhead = {
     .statements = BY_SNAPSHOT,
     .parameters = snapshot_fields,
     .parameter_count = SNAPSHOT_FIELD_COUNT,
+    .example = "{\"database\":\"Sales\",\"snapshots\":[0,1,2],"
+               "\"locations\":[{\"name\":\"beside the backups\",\"path\":\"D:\\\\Backup\"}],"
+               "\"workload\":{\"select_into\":{\"source\":\"Sales.Big\",\"rows\":1000000}}}",
     .check = snapshot_check,
     .runs_custom_sql = runs_custom_sql,
     .arms = arms_of_snapshots,

@@ -20,10 +20,16 @@ static const struct json_field workload_fields[] = {
     {"setup",       JSON_TEXT,   AT(setup),    .min = 1, .max = SQL_CHARS, .nullable = true, .help = "T-SQL before each run, outside of its clock"},
     {"teardown",    JSON_TEXT,   AT(teardown), .min = 1, .max = SQL_CHARS, .nullable = true, .help = "T-SQL after each run, outside of its clock"},
 };
+const struct json_field snapshot_location_fields[SNAPSHOT_LOCATION_FIELD_COUNT] = {
+    {"name", JSON_TEXT, offsetof(struct snapshot_location, name), .required = true, .min = 1, .max = LIMIT_NAME_CHARS, .help = "for people"},
+    {"path", JSON_TEXT, offsetof(struct snapshot_location, path), .required = true, .min = 1, .max = LIMIT_PATH_UTF16, .help = "a folder as the server sees it"},
+};
+static const struct json_field location_shape = {.type = JSON_OBJECT, .fields = snapshot_location_fields, .field_count = SNAPSHOT_LOCATION_FIELD_COUNT};
+static const struct json_field count_shape = {.type = JSON_INT, .max = SNAPSHOT_MOST};
 const struct json_field snapshot_fields[SNAPSHOT_FIELD_COUNT] = {
     {"database",           JSON_TEXT,   AT(database),  .required = true, .min = 1, .max = LIMIT_SQL_NAME_UTF16, .help = "the database that snapshots are made of"},
-    {"snapshots",          JSON_ARRAY,  AT(snapshots), .min = 1, .max = SNAPSHOT_MOST + 1, .help = "how many at once: [0, 1, 2]; 0 is always measured"},
-    {"locations",          JSON_ARRAY,  AT(locations), .required = true, .min = 1, .max = SNAPSHOT_PLACES, .help = "where their files go: [{\"name\", \"path\"}]"},
+    {"snapshots",          JSON_ARRAY,  AT(snapshots), .min = 1, .max = SNAPSHOT_MOST + 1, .help = "how many at once: [0, 1, 2]; 0 is always measured", .shape = &count_shape},
+    {"locations",          JSON_ARRAY,  AT(locations), .required = true, .min = 1, .max = SNAPSHOT_PLACES, .help = "where their files go: [{\"name\", \"path\"}]", .shape = &location_shape},
     {"workload",           JSON_OBJECT, AT(workload),  .required = true, .fields = workload_fields, .field_count = JSON_COUNT(workload_fields), .help = "what is timed: select_into, or T-SQL of your own"},
     {"confirm_log_growth", JSON_BOOL,   AT(confirm_log_growth), .help = "SELECT INTO may be fully logged (FULL recovery)"},
 };

@@ -6,6 +6,7 @@
 #include "server/limits.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -15,8 +15,8 @@ static const char *const compressions[] = {"default", "off", "on", NULL};
 
 /* clang-format off */
 const struct json_field throughput_fields[THROUGHPUT_FIELD_COUNT] = {
-    {"databases",   JSON_ARRAY, AT(databases),   .required = true, .min = 1, .max = DATABASES_MAX, .help = "the databases that are backed up, each to every target"},
-    {"targets",     JSON_ARRAY, AT(given),       .max = TARGETS_MAX, .help = "where to: [{\"name\", \"paths\", \"files\"}]; NUL is always measured as well"},
+    {"databases",   JSON_ARRAY, AT(databases),   .required = true, .min = 1, .max = DATABASES_MAX, .help = "the databases that are backed up, each to every target", .shape = &database_shape},
+    {"targets",     JSON_ARRAY, AT(given),       .max = TARGETS_MAX, .help = "where to: [{\"name\", \"paths\", \"files\"}]; NUL is always measured as well", .shape = &target_shape},
     {"compression", JSON_TEXT,  AT(compression), .choices = compressions, .help = "of every backup, to NUL too; off when absent"},
 };
 /* clang-format on */

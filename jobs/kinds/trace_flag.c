@@ -221,6 +221,8 @@ const struct job_kind kind_trace_flag = {
     .statements = BY_FLAG,
     .parameters = flag_fields,
     .parameter_count = FLAG_FIELD_COUNT,
+    .example = "{\"flags\":[3042],\"databases\":[\"Sales\"],"
+               "\"target\":{\"name\":\"backup folder\",\"paths\":[\"D:\\\\Backup\"]}}",
     .check = flag_check,
     .arms = arms_of_flags,
     .preflight = preflight_flags,

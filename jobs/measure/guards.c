@@ -35,6 +35,11 @@ static bool lacks_windows(input *in)
     return in->production && !in->has_windows;
 }
 
+static bool is_paused(input *in)
+{
+    return in->paused;
+}
+
 static bool is_held(input *in)
 {
     return in->held;
@@ -207,6 +212,12 @@ static void say_windows(input *in, char *out)
         in->name);
 }
 
+static void say_paused(input *in, char *out)
+{
+    (void)in;
+    put(out, "the service is paused");
+}
+
 static void say_held(input *in, char *out)
 {
     put(out, "instance %s refused a login", in->name);
@@ -371,6 +382,7 @@ static const struct {
 } rows[] = {
     {"consent",          GUARDS_SUBMIT,                lacks_consent,             GUARDS_REFUSE,   NULL,            0,    say_consent},
     {"windows",          GUARDS_SUBMIT,                lacks_windows,             GUARDS_REFUSE,   NULL,            0,    say_windows},
+    {"paused",           GUARDS_CLAIM,                 is_paused,                 GUARDS_WAIT,     "paused",        0,    say_paused},
     {"held",             GUARDS_CLAIM,                 is_held,                   GUARDS_WAIT,     "unreachable",   0,    say_held},
     {"instance_busy",    GUARDS_CLAIM,                 meets_another,             GUARDS_WAIT,     "instance_busy", 0,    say_busy},
     {"cleanup_pending",  GUARDS_CLAIM,                 meets_leftovers,           GUARDS_WAIT,     "cleanup_pending", 0,  say_leftovers},

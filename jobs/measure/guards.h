@@ -37,6 +37,7 @@ struct guards_input {
     bool production, confirmed, has_windows;
 
     /* who else is there: api.md §2 */
+    bool paused;    /* POST /v1/mode: nothing starts */
     bool held;      /* a login was refused: nothing starts until somebody has looked */
     bool exclusive; /* the job measures */
     bool instance_busy, lane_busy;

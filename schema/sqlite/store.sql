@@ -411,6 +411,17 @@ SELECT document FROM trial WHERE job = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3;
 INSERT INTO report (job, document) VALUES (?1, ?2)
 ON CONFLICT (job) DO UPDATE SET document = excluded.document;
 
+-- name: report_rate_put
+-- The recommended setting's rate, else the default's, for metrics; nothing when there is none.
+INSERT INTO instance_rate (instance, mib_s)
+SELECT job.instance, json_extract(arm.value, '$.rate_mib_s.median')
+FROM job CROSS JOIN json_each(CASE WHEN json_valid(?2) THEN ?2 ELSE '{}' END, '$.arms') AS arm
+WHERE job.id = ?1 AND job.kind LIKE 'backup%'
+    AND json_extract(arm.value, '$.rate_mib_s.median') > 0
+    AND json_extract(arm.value, '$.arm') = coalesce(json_extract(?2, '$.recommendation.arm'), 'a0')
+LIMIT 1
+ON CONFLICT (instance) DO UPDATE SET mib_s = excluded.mib_s;
+
 -- name: report_get
 -- Of one job.
 SELECT document FROM report WHERE job = ?1;
@@ -423,6 +434,95 @@ ON CONFLICT (job) DO UPDATE SET document = excluded.document;
 -- name: evidence_get
 -- Of one job.
 SELECT document FROM evidence WHERE job = ?1;
+
+-- name: trial_get
+-- One of them.
+SELECT document FROM trial WHERE job = ?1 AND seq = ?2;
+
+-- === events ======================================================================================
+
+-- part: event_columns
+id, job, what, seq, state, state_reason, phase, trials_done, trials_planned
+
+-- name: event_list
+-- What happened after an event, to all jobs.
+SELECT {event_columns} FROM event WHERE id > ?1 ORDER BY id LIMIT ?2;
+
+-- name: event_list_job
+-- The same of one job, but its first.
+SELECT {event_columns} FROM event
+WHERE job = ?3 AND what <> 'created' AND id > ?1 ORDER BY id LIMIT ?2;
+
+-- name: event_last
+-- The newest; 0 when nothing ever happened.
+SELECT coalesce(max(id), 0) FROM event;
+
+-- name: event_expire
+-- Among the oldest, so that a call ends soon; never the newest, so that no number comes twice.
+DELETE FROM event
+WHERE id IN (SELECT id FROM event ORDER BY id LIMIT 1000) AND at_s < ?1
+    AND id < (SELECT max(id) FROM event);
+
+-- === the service as a whole ======================================================================
+
+-- name: service_get
+-- One value.
+SELECT value FROM service WHERE name = ?1;
+
+-- name: service_put
+-- The same again is not an error.
+INSERT INTO service (name, value) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- === counts for metrics ==========================================================================
+
+-- name: count_jobs
+-- Those that have not ended: along the index of the states.
+SELECT state, count(*) FROM job
+WHERE state <> 'succeeded' AND state IN ('queued', 'waiting', 'running') GROUP BY state;
+
+-- name: count_oldest
+-- When the oldest job that has not started was made; ids sort by time. 0: none waits.
+SELECT coalesce((SELECT created_at FROM job WHERE id = (SELECT min(id) FROM (
+    SELECT min(id) AS id FROM job WHERE state = 'queued' AND state <> 'succeeded'
+    UNION ALL
+    SELECT min(id) FROM job WHERE state = 'waiting' AND state <> 'succeeded'))), 0);
+
+-- name: count_ended
+-- Since the database was made.
+SELECT kind, state, n FROM job_total ORDER BY kind, state;
+
+-- name: count_durations
+-- By bucket, the shortest first.
+SELECT le, n, seconds FROM job_duration ORDER BY le;
+
+-- name: count_intents
+-- What is not undone yet.
+SELECT count(*) FROM instance CROSS JOIN intent
+ON intent.instance = instance.name AND intent.state = 'open';
+
+-- name: count_undone
+-- Since the database was made.
+SELECT action, n FROM intent_total ORDER BY action;
+
+-- name: count_instances
+-- Each, and whether its jobs may run: its login is not refused and no job waits to reach it.
+SELECT name, held IS NULL AND NOT EXISTS (SELECT 1 FROM job
+    WHERE job.state = 'waiting' AND job.instance = instance.name
+        AND job.state_reason = 'unreachable')
+FROM instance ORDER BY name LIMIT 500;
+
+-- name: count_rates
+-- Of the instances that still are.
+SELECT instance, mib_s FROM instance_rate
+WHERE instance IN (SELECT name FROM instance) ORDER BY instance LIMIT 500;
+
+-- name: count_deliveries
+-- Since the database was made, by the webhook's format; one that is gone has none.
+SELECT coalesce(CASE WHEN json_valid(definition) THEN json_extract(definition, '$.format') END,
+    'gone'), state, sum(n)
+FROM delivery_total LEFT JOIN webhook ON webhook.name = delivery_total.webhook
+GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- === intents =====================================================================================
 

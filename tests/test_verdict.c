@@ -1,0 +1,157 @@
+/* GET /v1/jobs/{id}/verdict: what a script is told. */
+#include "server/mem.h"
+#include "tests/http_kit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct reply ask(struct http_kit *kit, const char *id, const char *query)
+{
+    char *target = mem_format("/v1/jobs/%s/verdict%s", id, query);
+    struct reply reply = call(kit->port, "GET", target, NULL, NULL);
+    free(target);
+    return reply;
+}
+
+static void assert_reply(struct reply *reply, int status, const char *holds)
+{
+    if (reply->status != status || !strstr(reply->body, holds))
+        fail_msg("%d %s instead of %d with %s", reply->status, reply->body, status, holds);
+    reply_fini(reply);
+}
+
+static void a_job_that_goes_on_is_a_reason_to_ask_again(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    struct reply reply = ask(kit, id, "");
+    assert_string_equal(reply_header(&reply, "Content-Type"), "application/problem+json");
+    assert_reply(&reply, 408, "the job has not ended: it is queued; ask again");
+    reply = ask(kit, id, "?wait=0");
+    assert_reply(&reply, 408, "urn:sweetspot:problem:not-ended");
+    free(id);
+}
+
+static void a_job_that_ended_well_is_well(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    fake_jobs_finish(kit->jobs, id, "{\"job\":\"x\"}");
+    struct reply reply = ask(kit, id, "?wait=60");
+    assert_reply(&reply, 200,
+                 "\"state\":\"succeeded\",\"summary\":null,\"regressed\":false,"
+                 "\"baseline\":null}");
+    free(id);
+}
+
+static void a_job_no_slower_than_its_baseline_is_well(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    fake_jobs_finish(kit->jobs, id,
+                     "{\"baseline\":{\"job\":\"b\",\"ratio\":0.97,\"regressed\":false}}");
+    struct reply reply = ask(kit, id, "");
+    assert_reply(&reply, 200, "\"baseline\":{\"job\":\"b\",\"ratio\":0.97,\"regressed\":false}");
+    free(id);
+}
+
+static void a_job_that_regressed_is_not_well(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    fake_jobs_finish(kit->jobs, id,
+                     "{\"baseline\":{\"job\":\"b\",\"ratio\":0.8125,\"regressed\":true}}");
+    struct reply reply = ask(kit, id, "");
+    assert_reply(&reply, 409, "regressed: 0.812 times the speed of its baseline, job b");
+    free(id);
+}
+
+static void a_job_that_was_cancelled_is_not_well(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    char *target = mem_format("/v1/jobs/%s/cancel", id);
+    struct reply reply = call(kit->port, "POST", target, NULL, NULL);
+    assert_reply(&reply, 202, "cancelled");
+    free(target);
+    reply = ask(kit, id, "");
+    assert_reply(&reply, 409, "the job ended as cancelled");
+    free(id);
+}
+
+/* Returns once the service holds it. */
+static struct client hold(struct http_kit *kit, const char *id)
+{
+    struct client client = client_open(kit->port);
+    char *text =
+        mem_format("GET /v1/jobs/%s/verdict?wait=300 HTTP/1.1\r\nHost: localhost\r\n\r\n", id);
+    client_send(&client, text);
+    while (fake_jobs_watchers(kit->jobs) == 0)
+        continue;
+    free(text);
+    return client;
+}
+
+static void who_waits_is_answered_when_the_job_ends(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    struct client client = hold(kit, id);
+    fake_jobs_finish(kit->jobs, id, NULL);
+    struct reply reply = client_read(&client, true);
+    assert_reply(&reply, 200, "\"state\":\"succeeded\"");
+    client_close(&client);
+    free(id);
+}
+
+static void who_waits_is_told_when_the_service_stops(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    struct client client = hold(kit, id);
+    http_kit_stop_http(kit);
+    struct reply reply = client_read(&client, true);
+    assert_string_equal(reply_header(&reply, "Retry-After"), "5");
+    assert_reply(&reply, 503, "the job is not lost");
+    client_close(&client);
+    free(id);
+}
+
+static void what_is_asked_wrongly_is_told(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    static const char *const queries[] = {"?wait=301", "?wait=-1",
+                                          "?wait=",    "?wait=1&wait=2",
+                                          "?wait=1s",  "?wait=99999999999999999999"};
+    for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+        struct reply reply = ask(kit, id, queries[i]);
+        assert_reply(&reply, 400, "\"parameter\":\"wait\"");
+    }
+    struct reply reply = ask(kit, id, "?waits=1");
+    assert_reply(&reply, 400, "\"parameter\":\"waits\"");
+    reply = ask(kit, "01981c5e-7a10-7000-8000-000000000001", "?wait=300");
+    assert_reply(&reply, 404, "no job has this id");
+    reply = ask(kit, "7", "");
+    assert_reply(&reply, 404, "no job has this id");
+    free(id);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HTTP_TEST(a_job_that_goes_on_is_a_reason_to_ask_again),
+        HTTP_TEST(a_job_that_ended_well_is_well),
+        HTTP_TEST(a_job_no_slower_than_its_baseline_is_well),
+        HTTP_TEST(a_job_that_regressed_is_not_well),
+        HTTP_TEST(a_job_that_was_cancelled_is_not_well),
+        HTTP_TEST(who_waits_is_answered_when_the_job_ends),
+        HTTP_TEST(who_waits_is_told_when_the_service_stops),
+        HTTP_TEST(what_is_asked_wrongly_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
