@@ -2,8 +2,8 @@
 /* How a benchmark lives: the face of this folder towards api/ and main. A request never talks to
  * a measured instance and a worker never talks HTTP to its client: they meet in the store.
  * Threads started here: workers ("worker-N"), the clock ("clock": deadlines, retries), the
- * notifier ("notify"), those that check instances ("check-N"), and beside a worker whose BACKUP goes
- * to disk one that looks at the volumes ("room"). Functions may be called from any thread. */
+ * notifier ("notify"), those that check instances ("check-N"), and beside a worker whose BACKUP
+ * goes to disk one that looks at the volumes ("room"). Functions may be called from any thread. */
 #include "server/config.h"
 #include "server/egress.h"
 #include "server/json.h"
