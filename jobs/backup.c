@@ -124,12 +124,15 @@ static int judge_failure(struct trial *trial, const struct backup_messages *mess
     return 0;
 }
 
-/* What was seen of the room: a backup that was cancelled for it failed, and the run goes on. */
-static int judge_room(const struct run *run, const struct room_outcome *room, struct trial *trial,
-                      int rc, struct err *err)
+/* What was seen of the room: a backup that was cancelled for it failed, and the run goes on, also
+ * when the connection ended with it. Not when the server ignored the cancel: the backup may still
+ * run then, and its file must not be touched yet. */
+static int judge_room(struct run *run, const struct room_outcome *room, struct trial *trial, int rc,
+                      const struct err *err)
 {
-    if (rc == 0 || !room->cancelled || err->code != ERR_CANCELLED ||
-        (enum run_stop)atomic_load(&run->stop) != RUN_GO)
+    bool ended = err->code == ERR_CANCELLED ||
+                 (err->code == ERR_UNREACHABLE && !mssql_gave_up(run_session(run)));
+    if (rc == 0 || !room->cancelled || !ended || (enum run_stop)atomic_load(&run->stop) != RUN_GO)
         return rc;
     fail(trial, TRIAL_FAILED, 0, room->text);
     return 0;
@@ -185,10 +188,10 @@ static int execute(struct run *run, const struct backup_settings *settings, cons
     struct room_outcome room = room_end(listener.room);
     trial->peak_bytes = room.taken_most;
     read_messages(&listener.messages, trial);
-    if (rc < 0)
-        rc =
-            judge_room(run, &room, trial, judge_failure(trial, &listener.messages, &why, err), err);
-    else if (!backup_messages_ok(&listener.messages, true))
+    if (rc < 0) {
+        rc = judge_failure(trial, &listener.messages, &why, err);
+        rc = judge_room(run, &room, trial, rc, err);
+    } else if (!backup_messages_ok(&listener.messages, true))
         fail(trial, TRIAL_FAILED, listener.messages.error_number,
              "BACKUP ended without its success message (3014)");
     else

@@ -38,20 +38,20 @@ static void add_folder(const struct run *run, const char *folder, cJSON *stateme
     free(path);
 }
 
-void backup_templates(struct run *run, const struct backup_settings *asked, cJSON *statements)
+void backup_templates(struct run *run, const struct backup_settings *settings, cJSON *statements)
 {
-    struct backup_settings settings = backup_fit_server(asked, &run->plan.facts);
+    struct backup_settings fit = backup_fit_server(settings, &run->plan.facts);
     struct buf text = {0};
     struct err ignored; /* the definition was checked */
     char **paths = NULL;
-    if (backup_statement(&settings, JOB, SEQ, &text, &paths, &ignored) == 0)
+    if (backup_statement(&fit, JOB, SEQ, &text, &paths, &ignored) == 0)
         member_add_text_once(statements, buf_text(&text));
     buf_fini(&text);
     if (!paths)
         return;
-    for (int i = 0; i < settings.files && !backup_is_nul(&settings); i++)
+    for (int i = 0; i < fit.files && !backup_is_nul(&fit); i++)
         add_deletions(run, paths[i], statements);
-    for (size_t i = 0; i < settings.folder_count && !backup_is_nul(&settings); i++)
-        add_folder(run, settings.folders[i], statements);
-    backup_paths_free(paths, settings.files);
+    for (size_t i = 0; i < fit.folder_count && !backup_is_nul(&fit); i++)
+        add_folder(run, fit.folders[i], statements);
+    backup_paths_free(paths, fit.files);
 }

@@ -17,17 +17,17 @@
 
 /* @ stands for the folder. */
 static const char *const jobs[] = {
-    "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales',"
-    "'buffercount':['default',50],'targets':[" DISK "]}" TWICE,
-    "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales',"
-    "'buffercount':['default',50,100],'files':[1,3],'targets':[{'name':'NUL','paths':['NUL']}],"
-    "'confirm_on':{'name':'there','paths':['@']}}" TWICE,
-    "{'kind':'backup_throughput','instance':'sql01','parameters':{'databases':['Sales','" ODD
-    "'],'targets':[" DISK "]}" TWICE,
-    "{'kind':'snapshot_overhead','instance':'sql01','parameters':{" ON_ADVENTURE
-    ",'snapshots':[0,1,2],'locations':[{'name':'a','path':'@'},{'name':'b','path':'@'}]}" TWICE,
-    "{'kind':'backup_history','instance':'sql01','parameters':{'databases':['Sales','x'],"
-    "'types':['full'],'since':'2020-01-01T00:00:00Z'}}",
+    ("{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales',"
+     "'buffercount':['default',50],'targets':[" DISK "]}" TWICE),
+    ("{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales',"
+     "'buffercount':['default',50,100],'files':[1,3],'targets':[{'name':'NUL','paths':['NUL']}],"
+     "'confirm_on':{'name':'there','paths':['@']}}" TWICE),
+    ("{'kind':'backup_throughput','instance':'sql01','parameters':{'databases':['Sales','" ODD
+     "'],'targets':[" DISK "]}" TWICE),
+    ("{'kind':'snapshot_overhead','instance':'sql01','parameters':{" ON_ADVENTURE
+     ",'snapshots':[0,1,2],'locations':[{'name':'a','path':'@'},{'name':'b','path':'@'}]}" TWICE),
+    ("{'kind':'backup_history','instance':'sql01','parameters':{'databases':['Sales','x'],"
+     "'types':['full'],'since':'2020-01-01T00:00:00Z'}}"),
 };
 static const char flag_job[] =
     "{'kind':'trace_flag','instance':'sql01','parameters':{'databases':['Sales'],'target':" DISK

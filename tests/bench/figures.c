@@ -43,6 +43,7 @@ static void experiment(const struct world *world, struct stats_comparison *out)
     struct stats_point *seen = mem_alloc(count, sizeof *seen);
     int last = design_blocks(&design);
     bool decided = false;
+    *out = (struct stats_comparison){.verdict = VERDICT_INCONCLUSIVE};
     for (int block = 1; block <= last && !decided; block++) {
         if (block < last && !stopping_looks_after(&design, block))
             continue;

@@ -78,7 +78,8 @@ static void draw_grid(struct world *out)
     double half_count = 3 * exp(chance_between(0, log(20)));
     double half_size = 40 * exp(chance_between(0, log(10)));
     for (int i = 0; i < WORLD_ARMS; i++) {
-        double count = buffers[i / SIZES];
+        const int row = i / SIZES;
+        double count = buffers[row];
         double size = sizes_kib[i % SIZES];
         out->truth[i] =
             count / (count + half_count) * size / (size + half_size) * exp(0.01 * chance_normal());
@@ -118,10 +119,12 @@ void world_draw_field(enum field field, struct world *out, struct arm *out_arms)
     for (int i = 0; i < WORLD_ARMS; i++) {
         struct arm *arm = &out_arms[i];
         *arm = (struct arm){.index = i, .baseline = i == 0, .settings = cJSON_CreateObject()};
-        out->memory[i] = buffers[i / SIZES] * sizes_kib[i % SIZES] / 1024.0;
+        const int count = buffers[i / SIZES];
+        const int size_kib = sizes_kib[i % SIZES];
+        out->memory[i] = count * (size_kib / 1024.0);
         arm->buffer_memory_mib = i == 0 ? (double)NAN : out->memory[i];
-        add_option(arm, "buffercount", buffers[i / SIZES]);
-        add_option(arm, "maxtransfersize", sizes_kib[i % SIZES] * 1024);
+        add_option(arm, "buffercount", count);
+        add_option(arm, "maxtransfersize", size_kib * 1024);
         cJSON_AddStringToObject(arm->settings, "target", "NUL");
     }
 }
