@@ -115,6 +115,8 @@ static void does_not_wait_for_a_server_that_does_not_tell(void **state)
     scene_make(&scene);
     sweep_fault(scene.house->sim, "{'do':'error','match':'" LOOK "','number':300,'severity':14,"
                                   "'times':-1,'text':'denied'}");
+    sweep_fault(scene.house->sim, "{'do':'error','match':'SELECT TOP (1) command','number':300,"
+                                  "'severity':14,'times':-1,'text':'denied'}");
     end_blocker(&scene);
     assert_int_equal(
         sim_wait_for(scene.house->sim, SIM_EVENT_STATEMENTS, "BACKUP DATABASE [Sales]", 1, 20000),
