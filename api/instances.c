@@ -81,10 +81,44 @@ struct instance_put {
     struct resource_change change;
 };
 
+static bool is_same_server(const char *definition, const char *other)
+{
+    cJSON *a = cJSON_Parse(definition); /* both are ours */
+    cJSON *b = cJSON_Parse(other);
+    bool same = cJSON_Compare(json_member(a, "host"), json_member(b, "host"), true) &&
+                cJSON_Compare(json_member(a, "port"), json_member(b, "port"), true);
+    cJSON_Delete(a);
+    cJSON_Delete(b);
+    return same;
+}
+
+/* A job's figures are of one server, and what it changed is undone where it was changed. */
+static int check_server(struct db *db, const struct instance_row *row, struct err *err)
+{
+    struct instance_row present = {0};
+    struct err none; /* it is new */
+    bool used = false;
+    if (store_instance_get(db, row->name, &present, &none) < 0)
+        return none.code == ERR_NOT_FOUND ? 0 : (*err = none, -1);
+    bool same = is_same_server(present.definition, row->definition);
+    instance_row_fini(&present);
+    if (same || store_instance_is_used(db, row->name, &used, err) < 0)
+        return same ? 0 : -1;
+    if (used)
+        return err_set(
+            err, ERR_CONFLICT, 0,
+            "host and port of instance %s cannot change while a job that began there has "
+            "not ended or something there is not undone; register another instance, or "
+            "cancel and reconcile first",
+            row->name);
+    return 0;
+}
+
 static int put_work(struct db *db, void *arg, struct err *err)
 {
     struct instance_put *put = arg;
-    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0)
+    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0 ||
+        check_server(db, &put->row, err) < 0)
         return -1;
     return store_instance_put(db, &put->row, -1, &put->change.created, err);
 }

@@ -19,6 +19,7 @@ enum need {
     NEED_MSDB,
     NEED_SYSADMIN,
     NEED_SNAPSHOT,
+    NEED_TRACE,
 };
 
 /* clang-format off */
@@ -36,6 +37,7 @@ static const struct {
     {NEED_STATE,    STATEMENT_MAY_SEE_PERFORMANCE, "VIEW SERVER PERFORMANCE STATE"},
     {NEED_MSDB,     STATEMENT_MAY_READ_MSDB,       "db_datareader in msdb"},
     {NEED_SYSADMIN, STATEMENT_IS_SYSADMIN,         "sysadmin"},
+    {NEED_TRACE,    STATEMENT_MAY_TRACE,           "ALTER TRACE"},
     {NEED_SNAPSHOT, STATEMENT_MAY_CREATE,          "CREATE ANY DATABASE"},
 };
 
@@ -54,6 +56,7 @@ static const struct {
     {"backup_throughput", NEED_DELETE,   true,  "else backup files stay on the server"},
     {"backup_throughput", NEED_STATE,    true,  "else there is less evidence of what limits"},
     {"backup_throughput", NEED_MSDB,     true,  "else file sizes stay unknown"},
+    {"backup_throughput", NEED_TRACE,    true,  "else growth of data files stays unknown"},
     {"trace_flag",        NEED_SYSADMIN, false, "DBCC TRACEON"},
     {"trace_flag",        NEED_BACKUP,   false, "the backups"},
     {"trace_flag",        NEED_DELETE,   true,  "else backup files stay on the server"},

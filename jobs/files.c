@@ -69,7 +69,7 @@ int files_remove(struct run *run, const char *path, struct err *err)
     struct err why = {0};
     int there = look_again(run, path, &why);
     for (size_t i = 0; i < JSON_COUNT(ways) && there != 0; i++) {
-        if (run->plan.facts.major < statement_first_major(ways[i]))
+        if (run->plan.facts.major >= 0 && run->plan.facts.major < statement_first_major(ways[i]))
             continue;
         delete_by(run, ways[i], path, &why);
         if (mssql_is_dead(run_session(run)))

@@ -161,8 +161,9 @@ static void warn_of_foreign_work(struct run *run)
     struct err ignored; /* not permitted: not known */
     if (send_ask(run_session(run), STATEMENT_FOREIGN_WORK, NULL, 0, &rows, &ignored) == 0 &&
         mssql_row_count(rows) > 0)
-        run_warn(run, "%s by somebody else ran on the instance when the job was prepared",
-                 mssql_text(rows, 0, 0));
+        run_warn(run, "%s %s the instance when this was prepared", mssql_text(rows, 0, 0),
+                 run->looks_only ? "of another session (a job of ours, perhaps) ran on"
+                                 : "by somebody else ran on");
     mssql_rows_free(rows);
 }
 

@@ -78,6 +78,10 @@ static int read_version(struct mssql *session, struct server_facts *facts, struc
     struct mssql_rows *rows = NULL;
     if (send_ask(session, STATEMENT_VERSION, NULL, 0, &rows, err) < 0)
         return err_wrap(err, "read the server's version");
+    if (!mssql_text(rows, 0, 0)) { /* without it nothing that follows is known to fit */
+        mssql_rows_free(rows);
+        return err_set(err, ERR_UNREACHABLE, 0, "the server did not tell its version");
+    }
     facts->version = mem_copy(mssql_text(rows, 0, 0));
     facts->engine_edition = (int)mssql_int(rows, 0, 1, -1);
     facts->edition = mem_copy(mssql_text(rows, 0, 2));

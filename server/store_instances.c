@@ -97,6 +97,17 @@ static int guard(struct db *db, const char *name, int64_t if_version, struct err
     return 0;
 }
 
+int store_instance_is_used(struct db *db, const char *name, bool *out_used, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_INSTANCE_IS_USED);
+    db_bind_text(use, 1, name);
+    int step = db_step(use, err);
+    if (step == 1)
+        *out_used = db_int(use, 0) != 0;
+    db_done(use);
+    return step < 0 ? -1 : 0;
+}
+
 int store_instance_delete(struct db *db, const char *name, int64_t if_version, struct err *err)
 {
     if (guard(db, name, if_version, err) < 0)

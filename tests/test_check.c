@@ -143,6 +143,7 @@ static void what_is_missing_is_named_with_what_to_grant(void **state)
         assert_true(is_missing(answer, "backup_sweep", cases[i].state_right));
         assert_true(is_missing(answer, "backup_sweep", cases[i].delete_right));
         assert_true(is_missing(answer, "backup_sweep", "optional: db_datareader in msdb"));
+        assert_true(is_missing(answer, "backup_throughput", "optional: ALTER TRACE ("));
         assert_false(is_ready(answer, "backup_history"));
         assert_true(is_missing(answer, "backup_history", "db_datareader in msdb"));
         cJSON_Delete(answer);

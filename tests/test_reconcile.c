@@ -134,6 +134,38 @@ static void cleans_up_by_itself_before_the_next_job(void **state)
     harness_stop(house);
 }
 
+/* What was changed is undone where it was changed, and a job's figures are of one server. */
+static void keeps_an_instance_on_its_server_while_something_is_open(void **state)
+{
+    (void)state;
+    struct harness *house = house_of();
+    sweep_fault(house->sim, "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','nth':2}");
+    char *id = harness_submit(house, FLAG_BODY);
+    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+    sweep_register(house, "sql01", 1, FLAG_ALLOWED, 409); /* another port */
+    sweep_register(house, "sql01", sim_port(house->sim), FLAG_ALLOWED ",'labels':{'a':'b'}", 200);
+    sim_release(house->sim);
+    cJSON_Delete(harness_wait(house, id));
+    sweep_register(house, "sql01", 1, FLAG_ALLOWED, 200);
+    free(id);
+    harness_stop(house);
+}
+
+/* A server that does not tell its version is asked again: what fits it is not known. */
+static void asks_again_when_the_version_is_not_told(void **state)
+{
+    (void)state;
+    struct harness *house = house_of();
+    sweep_fault(house->sim, "{'do':'error','match':'SELECT CONVERT(nvarchar(128), SERVERPROPERTY',"
+                            "'nth':1,'number':3003,'severity':10,'text':'no row'}");
+    cJSON *job = sweep_run(house, SWEEP(",'buffercount':[50]" TO_DISK, SHORT), NULL);
+    assert_string_not_equal(text_at(job, "state"), "failed");
+    assert_string_equal(text_at(job, "cleanup"), "done");
+    sweep_nothing_left(house->sim);
+    cJSON_Delete(job);
+    harness_stop(house);
+}
+
 static void leaves_a_running_job_its_own_changes(void **state)
 {
     (void)state;
@@ -257,6 +289,8 @@ int main(void)
         cmocka_unit_test(shows_what_is_open_and_then_undoes_it),
         cmocka_unit_test(holds_the_queue_and_the_instance_until_it_is_clean),
         cmocka_unit_test(cleans_up_by_itself_before_the_next_job),
+        cmocka_unit_test(keeps_an_instance_on_its_server_while_something_is_open),
+        cmocka_unit_test(asks_again_when_the_version_is_not_told),
         cmocka_unit_test(leaves_a_running_job_its_own_changes),
         cmocka_unit_test(a_refused_file_is_reported_and_holds_nothing),
         cmocka_unit_test(tells_once_that_an_instance_stays_away),

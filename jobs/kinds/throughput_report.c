@@ -191,20 +191,37 @@ static struct bottleneck_layout layout_of(const struct view *view, int arm,
     return layout;
 }
 
+/* The arm that is this one's ceiling: reading to NUL with as many files, where the job measured
+ * that, else the baseline. */
+static int ceiling_of(const struct view *view, int arm)
+{
+    const struct bundle *bundle = view->bundle;
+    int64_t files = member_int(bundle->arms[arm].settings, "files", 1);
+    for (size_t i = 0; i < bundle->arm_count; i++)
+        if ((int)i != arm && bundle->arms[i].against == bundle->arms[arm].against &&
+            target_is_nul(target_of(view, (int)i)) && view->analysis->rates[i].n > 0 &&
+            member_int(bundle->arms[i].settings, "files", 1) == files)
+            return (int)i;
+    return bundle->arms[arm].against;
+}
+
 static struct bottleneck_profile profile_of(const struct view *view, int arm,
                                             const struct throughput_reads *reads)
 {
     const struct bundle *bundle = view->bundle;
+    int ceiling = ceiling_of(view, arm);
+    struct bottleneck_range none = {NAN, NAN, NAN}; /* taken from the two rates */
     return (struct bottleneck_profile){
         .rate = range_of(&view->analysis->rates[arm]),
-        .ceiling = range_of(&view->analysis->rates[bundle->arms[arm].against]),
-        .fraction = compared(view, arm),
+        .ceiling = range_of(&view->analysis->rates[ceiling]),
+        .fraction = ceiling == bundle->arms[arm].against ? compared(view, arm) : none,
         .write_wait = median_of(view, arm, wait_of, "BACKUPIO"),
         .buffer_wait = median_of(view, arm, wait_of, "BACKUPBUFFER"),
         .read_wait = median_of(view, arm, wait_of, "ASYNC_IO_COMPLETION"),
         .cpu_cores = median_of(view, arm, cores_of, NULL),
         .cpu_count = (int)bundle->facts->cpu_count,
         .writers = (int)member_int(bundle->arms[arm].settings, "files", 1),
+        .ceiling_files = (int)member_int(bundle->arms[ceiling].settings, "files", 1),
         .discards = target_is_nul(target_of(view, arm)),
         .compressed = is_compressed(view, arm),
         .ratio = median_of(view, arm, ratio_of, NULL),

@@ -18,8 +18,9 @@
 #define THREADS_MORE 1.50 /* more than its threads can use: others work too */
 #define THREADS_FREE 0.60
 #define MACHINE_FULL 0.90
-#define POOR_RATIO 1.1   /* domain.md 8, report 10 */
-#define MANY_GROWTHS 100 /* as many pieces on the volume, at most: worth a look, no proof */
+#define ABOVE_CEILING 1.03 /* clearly: within the spread of equal arms it would mean nothing */
+#define POOR_RATIO 1.1     /* domain.md 8, report 10 */
+#define MANY_GROWTHS 100   /* as many pieces on the volume, at most: worth a look, no proof */
 
 static const char *const names[] = {
     [BOTTLENECK_READ] = "read",         [BOTTLENECK_WRITE] = "write",   [BOTTLENECK_CPU] = "cpu",
@@ -46,6 +47,7 @@ static const struct rule {
     {SIGN_NEAR, SIGN_ANY_WRITERS,    SIGN_ANY_READERS, SIGN_CPU_FULL,     BOTTLENECK_CPU,      "It is as fast as reading alone, and both are held by the CPU."},
     {SIGN_NEAR, SIGN_ANY_WRITERS,    SIGN_ANY_READERS, SIGN_CPU_DOUBTFUL, BOTTLENECK_UNSURE,   "It is as fast as reading alone, but the figures do not tell reading from the CPU's work on what is read."},
     {SIGN_NEAR, SIGN_WRITERS_FULL,   SIGN_ANY_READERS, SIGN_CPU_FREE,     BOTTLENECK_BALANCED, "It is as fast as reading alone, and the writers are as busy: both sides keep pace."},
+    {SIGN_ABOVE, SIGN_ANY_WRITERS,   SIGN_ANY_READERS, SIGN_CPU_FREE,     BOTTLENECK_READ,     "It takes more than reading to NUL gave with fewer files: as far as that ceiling tells, the target is not the slower side."},
     {SIGN_NEAR, SIGN_ANY_WRITERS,    SIGN_ANY_READERS, SIGN_CPU_FREE,     BOTTLENECK_READ,     "It is as fast as reading alone: a faster target would change nothing."},
 
     {SIGN_FAR,  SIGN_WRITERS_IDLE,   SIGN_ANY_READERS, SIGN_CPU_FULL,     BOTTLENECK_CPU,      "It stays below the ceiling with the CPU used up and writers that hardly wait."},
@@ -100,12 +102,13 @@ static struct bottleneck_range fraction_of(const struct bottleneck_profile *prof
     return made;
 }
 
-static unsigned rate_sign(const struct bottleneck_range *fraction)
+/* fewer: the ceiling was measured with fewer files. */
+static unsigned rate_sign(const struct bottleneck_range *fraction, bool fewer)
 {
     if (isnan(fraction->value))
         return SIGN_OPEN | SIGN_NO_RATE;
     if (fraction->low >= AT_CEILING)
-        return SIGN_NEAR | (fraction->low > 1 ? SIGN_ABOVE : 0);
+        return SIGN_NEAR | (fewer && fraction->low > ABOVE_CEILING ? SIGN_ABOVE : 0);
     if (fraction->high < AT_CEILING)
         return SIGN_FAR;
     return fraction->high - fraction->low <= WIDE ? SIGN_EDGE : SIGN_OPEN;
@@ -194,8 +197,10 @@ static unsigned layout_signs(const struct bottleneck_profile *profile)
 void bottleneck_judge(const struct bottleneck_profile *profile, struct bottleneck_verdict *out)
 {
     struct bottleneck_range fraction = fraction_of(profile);
-    unsigned signs = rate_sign(&fraction) | writers_sign(profile) | readers_sign(profile) |
-                     cpu_sign(profile) | layout_signs(profile);
+    int ceiling_files = profile->ceiling_files > 1 ? profile->ceiling_files : 1;
+    unsigned signs = rate_sign(&fraction, profile->writers > ceiling_files) |
+                     writers_sign(profile) | readers_sign(profile) | cpu_sign(profile) |
+                     layout_signs(profile);
     const struct rule *rule = rule_for(signs);
     *out = (struct bottleneck_verdict){.bottleneck = rule->verdict,
                                        .fraction = fraction.value,

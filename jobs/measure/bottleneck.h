@@ -45,6 +45,7 @@ struct bottleneck_profile {
     double cpu_cores;     /* cores that the whole server process kept busy */
     int cpu_count;        /* of the machine; below 1: unknown */
     int writers;          /* stripes: one writing thread each; at least 1 */
+    int ceiling_files;    /* of the backup to NUL; 0 counts as 1 */
     bool discards;        /* the target is NUL itself: nothing is written */
     bool compressed;      /* or may be */
     double ratio;         /* data / backup file; NaN: unknown, nothing written */

@@ -118,11 +118,10 @@ static const struct {
 
     {READ, SIGN_SLOWEST_DRIVE, 0, "Move data files off the slowest drive, or make it faster: the others wait for it at the end."},
     {READ, SIGN_ONE_VOLUME, 0, "Spread the data over files on several disks: a backup reads each drive with a thread of its own, and now there is one."},
-    {READ, 0, SIGN_ONE_VOLUME | SIGN_SLOWEST_DRIVE, "Put the data files on faster disks: the target takes all that reading delivers."},
+    {READ, 0, SIGN_ONE_VOLUME | SIGN_SLOWEST_DRIVE | SIGN_ABOVE, "Put the data files on faster disks: the target takes all that reading delivers."},
     {READ, SIGN_STARVING, 0, "Try more buffers (a backup_sweep over BUFFERCOUNT): threads wait for buffers while the disks may have more to give."},
     {READ, SIGN_LOG_BESIDE_DATA, 0, "Give the transaction log a disk of its own: while the database is busy, writing the log breaks up the reading of the data files beside it."},
     {READ, SIGN_GROWN, 0, "Let the data files grow in fewer and larger steps, and look at how many pieces they are in on the volume: each growth may have added one, and reading jumps between them."},
-    {READ, SIGN_ABOVE, 0, "Measure NUL with as many files as this target: more files bring more buffers, and the ceiling here is of fewer."},
 
     {CPU, SIGN_MACHINE_FULL, 0, "Run the backup when the server has less to do: its CPU is used up by all work together."},
     {CPU, SIGN_COMPRESSED, SIGN_MACHINE_FULL, "Split the backup into more files: more threads share the work of compressing."},
@@ -131,13 +130,14 @@ static const struct {
 
     {BALANCED, 0, 0, "Leave it as it is: a faster disk on one side alone would soon wait for the other."},
 
+    {READ | UNSURE, SIGN_ABOVE, 0, "Add a target that is NUL with as many files as this one: more files bring more buffers, and its rate is then this target's ceiling."},
     {UNSURE, SIGN_NO_RATE, 0, "Look at the failed trials: without both rates there is nothing to compare."},
     {UNSURE, SIGN_OPEN, SIGN_NO_RATE, "Ask for more repetitions: the interval is too wide."},
     {UNSURE, SIGN_EDGE, 0, "Ask for more repetitions: the interval holds 90 % of the ceiling."},
     {UNSURE, SIGN_WRITERS_UNSEEN, SIGN_NO_RATE, "Grant VIEW SERVER STATE (from 2022 on VIEW SERVER PERFORMANCE STATE): what the threads wait for was not seen."},
     {UNSURE, SIGN_CPU_UNSEEN, SIGN_NO_RATE | SIGN_WRITERS_UNSEEN, "Grant VIEW SERVER STATE (from 2022 on VIEW SERVER PERFORMANCE STATE): the CPU was not seen."},
-    {UNSURE, SIGN_CPU_DOUBTFUL | SIGN_COMPRESSED, SIGN_NO_RATE, "Measure with compression off as well: the two ceilings tell reading from compressing."},
-    {UNSURE, SIGN_CPU_DOUBTFUL, SIGN_NO_RATE | SIGN_COMPRESSED | SIGN_CPU_UNSEEN, "Measure again when the server has less to do: a backup without compression does not need that much CPU."},
+    {UNSURE, SIGN_CPU_DOUBTFUL | SIGN_COMPRESSED, SIGN_NO_RATE | SIGN_ABOVE, "Measure with compression off as well: the two ceilings tell reading from compressing."},
+    {UNSURE, SIGN_CPU_DOUBTFUL, SIGN_NO_RATE | SIGN_COMPRESSED | SIGN_CPU_UNSEEN | SIGN_ABOVE, "Measure again when the server has less to do: a backup without compression does not need that much CPU."},
     {UNSURE, SIGN_DISCARDS | SIGN_FAR, SIGN_NO_RATE, "Measure again when the disks have less to do: nothing is written here, so only reading can have slowed down."},
     {UNSURE, SIGN_FAR, SIGN_NO_RATE | SIGN_DISCARDS, "Measure another target, or fewer and more files: what changes with them shows the side."},
     /* clang-format on */

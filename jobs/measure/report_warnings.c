@@ -88,13 +88,23 @@ static void warn_of_failed(cJSON *report, const struct bundle *bundle)
 static void warn_of_contaminated(cJSON *report, const struct bundle *bundle)
 {
     size_t count = 0;
-    for (size_t i = 0; i < bundle->trial_count; i++)
-        count += bundle->trials[i].status == TRIAL_CONTAMINATED;
+    size_t lost = 0;
+    for (size_t i = 0; i < bundle->trial_count; i++) {
+        const char *step = bundle->trials[i].error_step;
+        bool cut_off = step && strcmp(step, "connection") == 0;
+        lost += bundle->trials[i].status == TRIAL_CONTAMINATED && cut_off;
+        count += bundle->trials[i].status == TRIAL_CONTAMINATED && !cut_off;
+    }
     if (count > 0)
         report_warn(report,
                     "%zu trial%s ran beside other work on the instance. Such trials are "
                     "repeated, up to the limit, and never counted.",
                     count, plural(count));
+    if (lost > 0)
+        report_warn(report,
+                    "%zu trial%s lost the connection. Such trials are repeated, up to the limit, "
+                    "and never counted.",
+                    lost, plural(lost));
 }
 
 static void warn_of_outliers(cJSON *report, const struct bundle *bundle,

@@ -44,6 +44,7 @@ static const struct {
     [STATEMENT_MAY_SEE_PERFORMANCE] = {READS, BY_CHECK, 16, 0, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER PERFORMANCE STATE')"},
     [STATEMENT_MAY_READ_MSDB]       = {READS, BY_CHECK, 0, 0, "SELECT HAS_PERMS_BY_NAME('msdb.dbo.backupset', 'OBJECT', 'SELECT')"},
     [STATEMENT_IS_SYSADMIN]         = {READS, BY_CHECK | BY_FLAG, 0, 0, "SELECT IS_SRVROLEMEMBER('sysadmin')"},
+    [STATEMENT_MAY_TRACE]           = {READS, BY_CHECK, 0, 0, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER TRACE')"},
     [STATEMENT_MAY_CREATE]          = {READS, BY_CHECK, 0, 0, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'CREATE ANY DATABASE')"},
 
     [STATEMENT_DATABASES]   = {READS, BY_CHECK, 0, 0, "SELECT name, state_desc, is_read_only, user_access_desc, is_in_standby FROM sys.databases WHERE source_database_id IS NULL ORDER BY name"},

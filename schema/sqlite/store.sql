@@ -135,6 +135,14 @@ SELECT version,
     EXISTS (SELECT 1 FROM intent WHERE instance = ?1 AND state = 'open')
 FROM instance WHERE name = ?1;
 
+-- name: instance_is_used
+-- Whether a job began there that has not ended, or something there is not undone.
+SELECT EXISTS (SELECT 1 FROM job WHERE instance = ?1 AND exclusive IN (0, 1)
+        AND state IN ('queued', 'waiting') AND started_at <> 0)
+    OR EXISTS (SELECT 1 FROM job WHERE state = 'running'
+        AND state <> 'succeeded' AND instance = ?1)
+    OR EXISTS (SELECT 1 FROM intent WHERE instance = ?1 AND state = 'open');
+
 -- name: instance_delete
 -- Its ended jobs stay.
 DELETE FROM instance WHERE name = ?1;
