@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define FILLS 100
+#define FILLS (getenv("SWEETSPOT_TEST_LONG") ? 100 : 25)
 #define TWO ",'design':{'repetitions':2,'warmups':0,'order':'sequential'}"
 #define HOLD "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','percent':40}"
 #define MARGIN "'allow':{'paths':['/var/opt/mssql/backup']},'limits':{'min_free_disk_mib':1024}"
