@@ -3,7 +3,6 @@
 #include "jobs/send.h"
 #include "jobs/window.h"
 #include "server/clock.h"
-#include "server/mem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,27 +41,12 @@ enum run_stop guarding_over(const struct run *run, int64_t now_ms, int64_t mono_
     return stop_of(&answer);
 }
 
-static int instance_work(struct db *db, void *arg, struct err *err)
-{
-    struct instance_row *row = arg;
-    char *name = row->name;
-    row->name = NULL;
-    int rc = store_instance_get(db, name, row, err);
-    free(name);
-    return rc;
-}
-
 /* The instance's windows now: somebody may have changed them since the job was claimed. */
 static int look_at_windows(struct run *run, struct guards_input *input, struct err *err)
 {
-    struct instance_row row = {.name = mem_copy(run->row.instance)};
     struct instance instance;
     struct err no_zone;
-    if (store_read(run->parts->store, instance_work, &row, err) < 0)
-        return -1;
-    int rc = instance_load(row.definition, &instance, err);
-    instance_row_fini(&row);
-    if (rc < 0)
+    if (run_read_instance(run, &instance, err) < 0)
         return -1;
     int64_t change = 0;
     if (window_state(instance.windows, input->now_ms, &input->window_open, &change, &no_zone) < 0)

@@ -20,12 +20,12 @@ static int read_instance_work(struct db *db, void *arg, struct err *err)
     return rc;
 }
 
-static int load_instance(struct run *run, struct err *err)
+int run_read_instance(const struct run *run, struct instance *out, struct err *err)
 {
     struct instance_row row = {.name = mem_copy(run->row.instance)};
     int rc = store_read(run->parts->store, read_instance_work, &row, err);
     if (rc == 0)
-        rc = instance_load(row.definition, &run->instance, err);
+        rc = instance_load(row.definition, out, err);
     instance_row_fini(&row);
     return rc;
 }
@@ -68,7 +68,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     lock_init(&run->lock);
     wait_init(&run->stopped);
     *out_run = run;
-    if (load_definition(run, err) < 0 || load_instance(run, err) < 0)
+    if (load_definition(run, err) < 0 || run_read_instance(run, &run->instance, err) < 0)
         return -1;
     run->limits = definition_limits(&run->definition, &run->instance);
     run->stop_at_ns = clock_mono_ns() + (limit_ms(run) - run->row.run_ms) * 1000000;

@@ -78,6 +78,9 @@ MUST_CHECK int run_new(const struct jobs_parts *parts, struct job_row *row, stru
                        struct err *err);
 void run_free(struct run *run);
 
+/* The instance as it is registered now; instance_fini frees. */
+MUST_CHECK int run_read_instance(const struct run *run, struct instance *out, struct err *err);
+
 /* From any thread: the first reason stays; a running statement is cancelled, unless it cleans up. A
  * statement that only begins just now may be missed: call it again as long as the run goes on. */
 void run_stop(struct run *run, enum run_stop why);

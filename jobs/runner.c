@@ -18,8 +18,7 @@
 
 #define PASSING_PAUSE_MS 1000 /* after a deadlock or lock time-out, before the repeat; doubled */
 #define PASSING_PAUSE_LONGEST_MS 30000
-#define LOST_STEP "connection" /* of a trial's error: the connection was lost in it */
-#define GUARD_STEP "guard"     /* it was not started: the server's memory is short */
+#define GUARD_STEP "guard" /* it was not started: the server's memory is short */
 
 static _Atomic int64_t first_pause_ms = PASSING_PAUSE_MS;
 
@@ -100,11 +99,6 @@ static bool settles(const struct trial *trial)
     return trial->status == TRIAL_OK || trial->status == TRIAL_FAILED;
 }
 
-static bool was_lost(const struct trial *trial)
-{
-    return trial->error_step && strcmp(trial->error_step, LOST_STEP) == 0;
-}
-
 static bool was_kept_back(const struct trial *trial)
 {
     return trial->error_step && strcmp(trial->error_step, GUARD_STEP) == 0;
@@ -116,10 +110,10 @@ static void judge_loss(const struct run *run, struct trial *trial, const struct 
 {
     trial->status = TRIAL_CONTAMINATED;
     for (size_t i = 0; i < run->trial_count; i++)
-        if (run->trials[i].arm == trial->arm && was_lost(&run->trials[i]))
+        if (run->trials[i].arm == trial->arm && trial_was_lost(&run->trials[i]))
             trial->status = TRIAL_FAILED;
     mem_replace(&trial->error_text, err->msg);
-    mem_replace(&trial->error_step, LOST_STEP);
+    mem_replace(&trial->error_step, TRIAL_LOST_STEP);
 }
 
 /* A failed arm's further trials are left out, and so is everything that needs as much memory as
@@ -130,8 +124,8 @@ static void learn_from(struct run *run, const struct trial *trial)
         return;
     run->dropped[trial->arm] = true;
     double memory = run->plan.arms[trial->arm].buffer_memory_mib;
-    bool heavy =
-        message_is_memory((int)trial->error_number) || was_lost(trial) || was_kept_back(trial);
+    bool heavy = message_is_memory((int)trial->error_number) || trial_was_lost(trial) ||
+                 was_kept_back(trial);
     if (heavy && memory < run->failed_memory)
         run->failed_memory = memory;
 }

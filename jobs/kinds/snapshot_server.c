@@ -36,20 +36,12 @@ static const struct {
     {11, "Azure Synapse serverless SQL"},
 };
 
-/* The build in "13.0.4001.0"; -1 unknown. */
-static long build_of(const char *version)
-{
-    const char *dot = version ? strchr(version, '.') : NULL;
-    dot = dot ? strchr(dot + 1, '.') : NULL;
-    return dot ? strtol(dot + 1, NULL, 10) : -1;
-}
-
 static int check_edition(const struct server_facts *facts, struct err *err)
 {
     for (size_t i = 0; i < JSON_COUNT(services); i++)
         if (facts->engine_edition == services[i].engine_edition)
             return err_set(err, ERR_REFUSED, 0, "%s has no database snapshots", services[i].name);
-    long build = build_of(facts->version);
+    int64_t build = guard_build(facts);
     bool is_old =
         facts->major >= 0 && (facts->major < FIRST_MAJOR ||
                               (facts->major == FIRST_MAJOR && build >= 0 && build < FIRST_BUILD));

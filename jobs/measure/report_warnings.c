@@ -90,8 +90,7 @@ static void warn_of_contaminated(cJSON *report, const struct bundle *bundle)
     size_t count = 0;
     size_t lost = 0;
     for (size_t i = 0; i < bundle->trial_count; i++) {
-        const char *step = bundle->trials[i].error_step;
-        bool cut_off = step && strcmp(step, "connection") == 0;
+        bool cut_off = trial_was_lost(&bundle->trials[i]);
         lost += bundle->trials[i].status == TRIAL_CONTAMINATED && cut_off;
         count += bundle->trials[i].status == TRIAL_CONTAMINATED && !cut_off;
     }

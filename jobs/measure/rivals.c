@@ -69,9 +69,8 @@ static double failed_memory(const struct bundle *bundle, int last_block)
     double least = INFINITY;
     for (size_t i = 0; i < bundle->trial_count; i++) {
         const struct trial *trial = &bundle->trials[i];
-        bool lost = trial->error_step && strcmp(trial->error_step, "connection") == 0;
         if (trial->status == TRIAL_FAILED && trial->block <= last_block &&
-            (lost || message_is_memory((int)trial->error_number)))
+            (trial_was_lost(trial) || message_is_memory((int)trial->error_number)))
             least = fmin(least, bundle->arms[trial->arm].buffer_memory_mib); /* NaN: passed over */
     }
     return least;

@@ -230,6 +230,11 @@ double trial_speed(const struct trial *trial)
     return trial_rate(trial);
 }
 
+bool trial_was_lost(const struct trial *trial)
+{
+    return trial->error_step && strcmp(trial->error_step, TRIAL_LOST_STEP) == 0;
+}
+
 bool trial_counts(const struct trial *trial)
 {
     return trial->status == TRIAL_OK && !trial->warmup && trial_speed(trial) > 0;

@@ -79,6 +79,9 @@ double trial_speed(const struct trial *trial);
 /* True when it enters statistics: ok, no warm-up, a speed. */
 bool trial_counts(const struct trial *trial);
 
+#define TRIAL_LOST_STEP "connection" /* error_step of a trial whose connection was lost */
+bool trial_was_lost(const struct trial *trial);
+
 /* The members of api.md §3 "Trials", `peak_file_bytes` where known, and `cpu_count`, without which
  * cpu_percent could not be computed again; seconds rounded to microseconds, rates to 6 significant
  * digits. from_json reads what to_json wrote (rate_mib_s and cpu_percent are computed again, never
