@@ -32,6 +32,7 @@
 #define LIMIT_HEADERS_IN 200          /* lines of an answer; more is an attack */
 #define LIMIT_SECRET_BYTES (64 << 10) /* a password or a URL; more is the wrong file */
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
+#define LIMIT_STREAM_S 600            /* and one that reads a whole history (msdb has few indexes) */
 #define LIMIT_CANCEL_S 30             /* a BACKUP that is cancelled first ends the I/O it began */
 #define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */
 #define LIMIT_CHECK_S 15              /* a person waits for it, and so do proxies */

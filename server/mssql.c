@@ -104,6 +104,7 @@ void mssql_close(struct mssql *session)
 void mssql_set_query_seconds(struct mssql *session, int seconds)
 {
     session->query_s = seconds;
+    session->stream_s = seconds;
     session->cancel_s = seconds;
 }
 

@@ -79,8 +79,8 @@ static void *run_batch(void *argument)
     return NULL;
 }
 
-/* False when a cancel stayed unanswered: the batch is abandoned then. */
-static bool await(struct batch *batch)
+/* False when a cancel stayed unanswered, or its answer unread: the batch is abandoned then. */
+static bool await(struct batch *batch, bool *out_answered)
 {
     struct mssql *session = batch->session;
     lock_take(&session->lock);
@@ -97,6 +97,7 @@ static bool await(struct batch *batch)
     if (!done) {
         session->gave_up = true;
         atomic_store(&session->dead, true);
+        *out_answered = session->unread_looks > 0;
         mssql_socket_drop(session->socket, session->port);
     }
     lock_drop(&session->lock);
@@ -115,6 +116,7 @@ int mssql_execute(struct mssql *session, const char *text, mssql_on_message *on_
         (struct batch){.session = session, .text = units, .on_message = on_message, .ctx = ctx};
     lock_take(&session->lock);
     session->cancel_wanted = false; /* of the request before */
+    session->unread_looks = 0;
     lock_drop(&session->lock);
     int failed = mssql_start_thread(&thread, run_batch, batch);
     if (failed) {
@@ -122,8 +124,12 @@ int mssql_execute(struct mssql *session, const char *text, mssql_on_message *on_
         return err_set(err, ERR_SYSTEM, failed, "start a thread for a batch: %s",
                        strerrordesc_np(failed));
     }
-    if (!await(batch)) {
+    bool answered = false;
+    if (!await(batch, &answered)) {
         (void)pthread_detach(thread);
+        if (answered)
+            return err_set(err, ERR_UNREACHABLE, 0,
+                           "the ODBC driver does not take SQL Server's answer to the cancel");
         return err_set(err, ERR_UNREACHABLE, 0,
                        "SQL Server did not answer within %d s that the batch be cancelled",
                        session->cancel_s);

@@ -265,6 +265,7 @@ int mssql_open(const struct mssql_target *target, struct mssql **out_session, st
     lock_init(&session->lock);
     wait_init(&session->changed);
     session->query_s = LIMIT_QUERY_S;
+    session->stream_s = LIMIT_STREAM_S;
     session->cancel_s = LIMIT_CANCEL_S;
     session->family = mssql_family_of(target->driver);
     if (check_target(target, session->family, err) < 0)

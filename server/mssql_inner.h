@@ -50,6 +50,15 @@ int mssql_login_end(struct mssql_login *login); /* -1: not known */
 /* Ends the connection, from any thread, when fd still leads to this port. */
 void mssql_socket_drop(int fd, int port);
 
+/* Bytes of a connection's input. */
+struct mssql_input {
+    uint64_t received; /* ever */
+    int unread;        /* of these: not yet taken by the driver */
+};
+
+/* From any thread; false when fd (-1: not known) does not lead to this port. */
+bool mssql_socket_input(int fd, int port, struct mssql_input *out);
+
 /* Starts a thread that no signal of the process reaches; 0 or an errno. */
 MUST_CHECK int mssql_start_thread(pthread_t *out_thread, void *(*run)(void *), void *argument);
 
@@ -64,6 +73,7 @@ struct mssql {
     const struct mssql_family *family;
     atomic_bool dead;
     int query_s;  /* silence after which a query is given up */
+    int stream_s; /* the same for mssql_stream */
     int cancel_s; /* a batch is abandoned so long after its cancel */
     int socket;   /* below the connection; -1: not known. The driver's own */
     int port;
@@ -76,6 +86,7 @@ struct mssql {
     bool cancel_wanted;    /* mssql_cancel was called during this request */
     bool has_canceller;    /* canceller is to be joined */
     int64_t cancel_at_ns;  /* not before this moment of the monotonic clock */
+    int unread_looks;      /* how often in a row the canceller saw input that nobody reads */
     int64_t give_up_at_ns; /* when the cancel counts as unanswered */
     bool abandoned;        /* the thread of an abandoned batch uses the session */
     bool gave_up;          /* a batch was abandoned once: it may go on on the server */
@@ -104,6 +115,7 @@ struct mssql_run {
     SQLHSTMT statement;
     mssql_on_message *on_message; /* or NULL */
     void *ctx;
+    long timeout_s;      /* silence after which it is given up; 0: never */
     struct err first;    /* the server's first error; ERR_NONE when there is none */
     struct err own;      /* the driver's first error */
     bool timed_out;      /* our query time-out struck */

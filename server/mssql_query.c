@@ -185,7 +185,8 @@ static int run_query(struct mssql_run *run, uint16_t *text, const struct questio
     return rc;
 }
 
-static int ask(struct mssql *session, const struct question *question, struct err *err)
+static int ask(struct mssql *session, const struct question *question, int timeout_s,
+               struct err *err)
 {
     struct mssql_run run;
     if (question->value_count > VALUES_MAX)
@@ -193,7 +194,7 @@ static int ask(struct mssql *session, const struct question *question, struct er
     uint16_t *text = utf16_from_text(question->sql, NULL);
     if (!text)
         return err_set(err, ERR_INPUT, 0, "the query is not valid UTF-8");
-    int rc = mssql_run_begin(&run, session, session->query_s, err);
+    int rc = mssql_run_begin(&run, session, timeout_s, err);
     if (rc == 0)
         rc = run_query(&run, text, question, err);
     free(text);
@@ -211,7 +212,7 @@ int mssql_query(struct mssql *session, const char *sql, const struct mssql_value
         question.on_result = take_result;
         question.ctx = rows;
     }
-    int rc = ask(session, &question, err);
+    int rc = ask(session, &question, session->query_s, err);
     if (rc == 0 && rows && rows->too_much)
         rc = err_set(err, ERR_REFUSED, 0, "the answer has more than %d rows or %d MiB", ROWS_MAX,
                      TEXT_MAX >> 20);
@@ -279,7 +280,7 @@ int mssql_stream(struct mssql *session, const char *sql, const struct mssql_valu
                                 .value_count = value_count,
                                 .on_result = stream_result,
                                 .ctx = &stream};
-    int rc = ask(session, &question, err);
+    int rc = ask(session, &question, session->stream_s, err);
     if (stream.ended) { /* what giving the rest up came to is of no interest */
         rc = -1;
         if (err)

@@ -11,9 +11,19 @@
  * microseconds at the start of a request; a cancel can wait longer than that. */
 #define CANCEL_GRACE_NS (20 * 1000000LL)
 
-/* An attention may be lost when it meets the driver between two packets; the driver ignores a
- * second one while the first is on its way. */
+/* A first attempt can come to nothing when the driver is between two calls. */
 #define CANCEL_REPEAT_NS (250 * 1000000LL)
+
+/* FreeTDS with MARS (packet.c of 1.3: tds_connection_put_packet, tds_read_packet): a cancel that
+ * meets the reading thread between two packets sends the attention itself. When the reader comes
+ * back meanwhile it waits for the canceller's turn on the network to end, of which nobody tells it:
+ * the server's answer stays unread for ever. So
+ * - where the session's own thread comes out of the driver, it cancels (mssql_run_drain);
+ * - the canceller waits until nothing came for a while, for then the reader waits for input;
+ * - when input lies unread all the same, the connection is given up soon and not after cancel_s. */
+#define QUIET_NS (20 * 1000000LL)
+#define QUIET_TRIES 25 /* a server that talks without end is cancelled all the same */
+#define UNREAD_LOOKS 8 /* two seconds of CANCEL_REPEAT_NS */
 
 #define FAILURES_MAX 100 /* a driver that only ever reports errors must not keep us for ever */
 
@@ -34,12 +44,52 @@ static bool await_cancel_locked(struct mssql *session) NEEDS(session->lock)
     return false;
 }
 
+/* Returns when nothing came from the server for a while, or the request is over. */
+static void await_quiet_locked(struct mssql *session) NEEDS(session->lock)
+{
+    struct mssql_input before;
+    struct mssql_input now;
+    if (!mssql_socket_input(session->socket, session->port, &before))
+        return;
+    for (int i = 0; i < QUIET_TRIES && session->running; i++) {
+        int64_t until_ns = clock_mono_ns() + QUIET_NS;
+        while (session->running && clock_mono_ns() < until_ns) /* it changes with every message */
+            wait_until(&session->changed, &session->lock, until_ns);
+        if (!mssql_socket_input(session->socket, session->port, &now))
+            return;
+        if (now.unread == 0 && now.received == before.received)
+            return;
+        before = now;
+    }
+}
+
+/* Gives up when the server answered and the driver does not read it, or when it answers too late.
+ * A batch is left alone then (mssql_batch.c); a query ends with its connection. */
+static void give_up_locked(struct mssql *session) NEEDS(session->lock)
+{
+    struct mssql_input input;
+    bool unread = session->in_call && mssql_socket_input(session->socket, session->port, &input) &&
+                  input.unread > 0;
+    session->unread_looks = unread ? session->unread_looks + 1 : 0;
+    if (session->unread_looks >= UNREAD_LOOKS)
+        session->give_up_at_ns = clock_mono_ns();
+    if (clock_mono_ns() < session->give_up_at_ns)
+        return;
+    mssql_socket_drop(session->socket, session->port);
+    wait_wake_all(&session->changed);
+}
+
 static void *cancel_until_over(void *argument)
 {
     struct mssql *session = argument;
     (void)pthread_setname_np(pthread_self(), "mssql-cancel"); /* only for people who look */
     lock_take(&session->lock);
+    session->unread_looks = 0;
     while (await_cancel_locked(session)) {
+        give_up_locked(session);
+        await_quiet_locked(session);
+        if (!session->running || !session->in_call)
+            continue;
         SQLHSTMT statement = session->statement; /* freed only after this thread was joined */
         session->cancel_at_ns = clock_mono_ns() + CANCEL_REPEAT_NS;
         lock_drop(&session->lock);
@@ -83,7 +133,7 @@ void mssql_cancel(struct mssql *session)
 
 int mssql_run_begin(struct mssql_run *run, struct mssql *session, long timeout_s, struct err *err)
 {
-    *run = (struct mssql_run){.session = session};
+    *run = (struct mssql_run){.session = session, .timeout_s = timeout_s};
     if (mssql_is_dead(session))
         return err_set(err, ERR_UNREACHABLE, 0, "the connection to SQL Server was lost before");
     if (!SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_STMT, session->connection, &run->statement))) {
@@ -179,6 +229,14 @@ void mssql_run_close(struct mssql_run *run)
     (void)SQLFreeStmt(run->statement, SQL_CLOSE); /* whether it went well is seen at the end */
 }
 
+static bool cancel_is_wanted(struct mssql *session)
+{
+    lock_take(&session->lock);
+    bool wanted = session->cancel_wanted;
+    lock_drop(&session->lock);
+    return wanted;
+}
+
 void mssql_run_drain(struct mssql_run *run, SQLRETURN rc, mssql_on_result *on_result, void *ctx)
 {
     int failures = 0;
@@ -194,6 +252,10 @@ void mssql_run_drain(struct mssql_run *run, SQLRETURN rc, mssql_on_result *on_re
             mssql_run_skip_rows(run);
         if (run->broken || run->closed)
             return;
+        if (cancel_is_wanted(run->session)) {
+            mssql_run_close(run);
+            return;
+        }
         mssql_run_enter(run);
         rc = mssql_run_leave(run, SQLMoreResults(run->statement));
         if (rc == SQL_NO_DATA)
@@ -242,13 +304,13 @@ int mssql_run_end(struct mssql_run *run, struct err *err)
         return err_set(err, ERR_SQL, run->first.detail, "%s", run->first.msg);
     if (run->broken && run->timed_out)
         return err_set(err, ERR_UNREACHABLE, 0,
-                       "SQL Server answered neither the query nor its cancel within %d s each",
-                       session->query_s);
+                       "SQL Server answered neither the query nor its cancel within %ld s each",
+                       run->timeout_s);
     if (run->broken)
         return err_set(err, ERR_UNREACHABLE, 0, "the connection to SQL Server broke%s%s",
                        run->own.code ? ": " : "", run->own.msg);
     if (run->timed_out)
-        return err_set(err, ERR_TIMEOUT, 0, "SQL Server did not answer within %d s",
-                       session->query_s);
+        return err_set(err, ERR_TIMEOUT, 0, "SQL Server did not answer within %ld s",
+                       run->timeout_s);
     return 0;
 }

@@ -7,7 +7,10 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <linux/tcp.h> /* netinet's tcp_info ends before tcpi_bytes_received */
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 static struct lock logins = LOCK_INIT; /* guards the two below */
@@ -88,4 +91,17 @@ void mssql_socket_drop(int fd, int port)
 {
     if (fd >= 0 && leads_to(fd, port)) /* else the driver closed it meanwhile */
         (void)shutdown(fd, SHUT_RDWR); /* the driver's call ends, and closes it */
+}
+
+bool mssql_socket_input(int fd, int port, struct mssql_input *out)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    *out = (struct mssql_input){0};
+    if (fd < 0 || !leads_to(fd, port) || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
+        size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received ||
+        ioctl(fd, FIONREAD, &out->unread) < 0)
+        return false;
+    out->received = info.tcpi_bytes_received;
+    return true;
 }

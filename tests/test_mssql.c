@@ -250,6 +250,28 @@ static void no_cancel_is_lost_however_early_it_comes(void **state)
     assert_usable(place);
 }
 
+/* The driver loses a cancel that meets its reading thread between two packets. */
+static void a_batch_that_talks_is_cancelled_between_its_messages(void **state)
+{
+    struct place *place = *state;
+    struct buf text = {0};
+    for (int i = 0; i < 100; i++)
+        buf_add(&text, "RAISERROR(N'x', 0, 1) WITH NOWAIT; WAITFOR DELAY '00:00:00.001'; ");
+    buf_add(&text, "WAITFOR DELAY '01:00'");
+    for (int i = 1; i <= 20; i++) {
+        struct place_batch batch = {.place = place, .text = buf_text(&text)};
+        place_begin(&batch);
+        (void)sim_wait_for(place->sim, SIM_EVENT_STATEMENTS, "RAISERROR", i, WAIT_MS);
+        mssql_cancel(place->session);
+        place_end(&batch);
+        assert_int_equal(batch.rc, -1);
+        assert_int_equal(batch.err.code, ERR_CANCELLED);
+        assert_int_equal(sim_wait_for(place->sim, SIM_EVENT_ATTENTIONS, NULL, i, WAIT_MS), 0);
+        assert_usable(place);
+    }
+    buf_fini(&text);
+}
+
 static void a_cancel_when_nothing_runs_changes_nothing(void **state)
 {
     struct place *place = *state;
@@ -368,6 +390,7 @@ int main(void)
         TEST(a_held_backup_is_cancelled_and_the_session_goes_on),
         TEST(a_batch_that_has_sent_nothing_yet_is_cancelled),
         TEST(no_cancel_is_lost_however_early_it_comes),
+        TEST(a_batch_that_talks_is_cancelled_between_its_messages),
         TEST(a_cancel_when_nothing_runs_changes_nothing),
         TEST(an_ignored_cancel_does_not_hold_its_caller),
         TEST(a_batch_is_left_alone_when_its_cancel_stays_unanswered),

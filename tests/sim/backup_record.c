@@ -20,13 +20,25 @@ static void files_done(struct plan *p)
     }
 }
 
+static bool medium_is_known(const struct sim *sim, int media_id)
+{
+    for (int i = 0; i < sim->set_count; i++)
+        if (sim->sets[i].media_id == media_id)
+            return true;
+    return false;
+}
+
 static struct sim_set *new_set(struct plan *p, const struct sim_db *db)
 {
     struct sim *sim = p->sim;
 
     sim->sets = sim_realloc(sim->sets, (size_t)(sim->set_count + 1) * sizeof(*sim->sets));
+    bool known = medium_is_known(sim, p->media_id);
     struct sim_set *x = &sim->sets[sim->set_count++];
-    *x = (struct sim_set){.id = sim->set_count, .media_id = p->media_id, .position = p->position};
+    *x = (struct sim_set){.id = sim->set_count,
+                          .media_id = p->media_id,
+                          .on_known_medium = known,
+                          .position = p->position};
     sim_fill_guid_locked(sim, x->uuid);
     memcpy(x->family_guid, db->family_guid, 16);
     x->database = sim_dup(db->name);

@@ -81,21 +81,13 @@ static bool fill_backupset(struct filler *f)
     return true;
 }
 
-/* Whether an earlier set has the same medium: it has one row for all its sets. */
-static bool medium_seen_locked(const struct sim *sim, int i)
-{
-    for (int j = 0; j < i; j++)
-        if (sim->sets[j].media_id == sim->sets[i].media_id)
-            return true;
-    return false;
-}
-
+/* A medium has one row for all its sets. */
 static bool fill_families(struct filler *f)
 {
     pthread_mutex_lock(&f->sim->lock);
     for (int i = 0; i < f->sim->set_count; i++) {
         const struct sim_set *x = &f->sim->sets[i];
-        for (int d = 0, number = 0; d < x->device_count && !medium_seen_locked(f->sim, i); d++) {
+        for (int d = 0, number = 0; d < x->device_count && !x->on_known_medium; d++) {
             number = d && x->mirrors[d] != x->mirrors[d - 1] ? 1 : number + 1;
             tsql_row(f);
             tsql_put_int(f, "media_set_id", x->media_id);
@@ -117,7 +109,7 @@ static bool fill_mediasets(struct filler *f)
     pthread_mutex_lock(&f->sim->lock);
     for (int i = 0; i < f->sim->set_count; i++) {
         const struct sim_set *x = &f->sim->sets[i];
-        if (medium_seen_locked(f->sim, i))
+        if (x->on_known_medium)
             continue;
         tsql_row(f);
         tsql_put_int(f, "media_set_id", x->media_id);

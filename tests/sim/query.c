@@ -360,7 +360,10 @@ static bool one_select(struct frame *f, struct select *s, struct scope *outer, b
         sim_rowset_column(f->arena, *out, implied_name(&items.list[i]),
                           t.base == VT_NULL ? sim_type(VT_INT, 0) : t);
     }
-    return describe || run_select(&ev, s, &items, in_union, *out);
+    if (describe)
+        return true;
+    /* each subquery passes here: a long query, too, hears an attention */
+    return !sim_session_should_stop(f->session) && run_select(&ev, s, &items, in_union, *out);
 }
 
 static void combine(struct eval *ev, char op, struct rowset *all, const struct rowset *more)

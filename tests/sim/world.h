@@ -133,6 +133,7 @@ struct sim_vfile {
 
 struct sim_set { /* msdb.dbo.backupset and its families */
     int id, media_id;
+    bool on_known_medium; /* an earlier one is of the same media set */
     uint8_t uuid[16];
     char *database, *name, *description, *user, *server, *recovery;
     char type;
