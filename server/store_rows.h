@@ -32,10 +32,10 @@ MUST_CHECK int store_instance_get(struct db *db, const char *name, struct instan
 MUST_CHECK int store_instance_list(struct db *db, const struct store_list *page,
                                    struct instance_row **out_rows, size_t *out_count,
                                    struct err *err); /* by name; caller frees rows and array */
-/* ERR_CONFLICT while jobs are not ended or intents are open; ERR_NOT_FOUND. */
 /* Whether a job has begun there and not ended, or something there is not undone yet. */
 MUST_CHECK int store_instance_is_used(struct db *db, const char *name, bool *out_used,
                                       struct err *err);
+/* ERR_CONFLICT while jobs are not ended or intents are open; ERR_NOT_FOUND. */
 MUST_CHECK int store_instance_delete(struct db *db, const char *name, int64_t if_version,
                                      struct err *err);
 MUST_CHECK int store_instance_hold(struct db *db, const char *name, const char *reason,
