@@ -18,6 +18,44 @@
 #define WAIT_S 60
 #define FAST "{'time_scale': 0}"
 
+static struct mssql *open_as_somebody(struct sim *sim)
+{
+    struct mssql_target target = {.host = "127.0.0.1",
+                                  .port = sim_port(sim),
+                                  .login = "sa",
+                                  .password = "Sweetspot-1",
+                                  .encryption = "request",
+                                  .app_name = "somebody else",
+                                  .driver = mssql_default_driver()};
+    struct mssql *session = NULL;
+    struct err err;
+    if (mssql_open(&target, &session, &err) < 0)
+        fail_msg("%s", err.msg);
+    return session;
+}
+
+int64_t harness_ask(struct sim *sim, const char *sql)
+{
+    struct mssql *session = open_as_somebody(sim);
+    struct mssql_rows *rows = NULL;
+    struct err err;
+    if (mssql_query(session, sql, NULL, 0, &rows, &err) < 0)
+        fail_msg("%s: %s", sql, err.msg);
+    int64_t number = mssql_int(rows, 0, 0, -1);
+    mssql_rows_free(rows);
+    mssql_close(session);
+    return number;
+}
+
+void harness_execute(struct sim *sim, const char *batch)
+{
+    struct mssql *session = open_as_somebody(sim);
+    struct err err;
+    if (mssql_execute(session, batch, NULL, NULL, &err) < 0)
+        fail_msg("%s: %s", batch, err.msg);
+    mssql_close(session);
+}
+
 char *harness_json(const char *text)
 {
     char *json = mem_copy(text);

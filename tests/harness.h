@@ -53,6 +53,11 @@ cJSON *harness_wait_state(struct harness *harness, const char *id, const char *s
 cJSON *harness_pass_until(struct harness *harness, const char *id, const char *state,
                           int64_t step_ms);
 
+/* Somebody else's session on the simulator, as sa: one query, its first value as a number (-1 when
+ * there is none); or one batch. */
+int64_t harness_ask(struct sim *sim, const char *sql);
+void harness_execute(struct sim *sim, const char *batch);
+
 /* Text with every ' replaced by ", so that JSON in tests can be read. The caller frees it. */
 char *harness_json(const char *text);
 

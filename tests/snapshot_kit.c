@@ -9,34 +9,13 @@
 
 #include <cmocka.h>
 
-int64_t run_sql(struct harness *house, const char *sql)
-{
-    struct mssql_target target = {.host = "127.0.0.1",
-                                  .port = sim_port(house->sim),
-                                  .login = "sa",
-                                  .password = "Sweetspot-1",
-                                  .encryption = "request",
-                                  .app_name = "test",
-                                  .driver = mssql_default_driver()};
-    struct mssql *session = NULL;
-    struct mssql_rows *rows = NULL;
-    struct err err;
-    if (mssql_open(&target, &session, &err) < 0 ||
-        mssql_query(session, sql, NULL, 0, &rows, &err) < 0)
-        fail_msg("%s: %s", sql, err.msg);
-    int64_t value = mssql_int(rows, 0, 0, -1);
-    mssql_rows_free(rows);
-    mssql_close(session);
-    return value;
-}
-
 void make_source(struct harness *house, const char *database)
 {
     char *sql = mem_format("CREATE TABLE %s.Sales.Big (id int, name nvarchar(40)); "
                            "INSERT INTO %s.Sales.Big SELECT TOP (" ROWS ") message_id, N'x' "
                            "FROM sys.messages",
                            database, database);
-    (void)run_sql(house, sql);
+    (void)harness_ask(house->sim, sql);
     free(sql);
 }
 
@@ -98,7 +77,9 @@ void expect_clean(struct harness *house, const char *database)
 {
     expect_no_files(house);
     assert_int_equal(
-        run_sql(house, "SELECT COUNT(*) FROM sys.databases WHERE name LIKE 'sweetspot[_]%'"), 0);
+        harness_ask(house->sim,
+                    "SELECT COUNT(*) FROM sys.databases WHERE name LIKE 'sweetspot[_]%'"),
+        0);
     char *sql =
         mem_format("SELECT COUNT(*) FROM %s.sys.tables WHERE name LIKE 'sweetspot[_]%%'", database);
     assert_int_equal(run_sql(house, sql), 0);

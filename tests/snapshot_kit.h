@@ -22,9 +22,6 @@
 /* A simulator with Sales.Big in AdventureWorks, registered with these further members. */
 struct harness *house_of(const char *scenario, const char *allow);
 
-/* One batch or query as sa; the first value as a number (-1: none). */
-int64_t run_sql(struct harness *house, const char *sql);
-
 /* Sales.Big with a few rows in this database, whose name is written as T-SQL. */
 void make_source(struct harness *house, const char *database);
 

@@ -88,23 +88,6 @@ void sweep_fault(struct sim *sim, const char *fault)
         fail_msg("%s", error);
 }
 
-void sweep_sql(struct sim *sim, const char *statement)
-{
-    struct mssql_target target = {.host = "127.0.0.1",
-                                  .port = sim_port(sim),
-                                  .login = "sa",
-                                  .password = "Sweetspot-1",
-                                  .encryption = "require",
-                                  .app_name = "somebody else",
-                                  .driver = mssql_default_driver()};
-    struct mssql *session = NULL;
-    struct err err;
-    if (mssql_open(&target, &session, &err) < 0 ||
-        mssql_execute(session, statement, NULL, NULL, &err) < 0)
-        fail_msg("%s: %s", statement, err.msg);
-    mssql_close(session);
-}
-
 int sweep_files_left(struct sim *sim)
 {
     size_t count = 0;

@@ -37,9 +37,6 @@ const cJSON *sweep_arm(const cJSON *report, const char *label);
 
 void sweep_fault(struct sim *sim, const char *fault);
 
-/* Somebody else's statement on the simulator, as sa. */
-void sweep_sql(struct sim *sim, const char *statement);
-
 /* Files named by us that are on the simulator. */
 int sweep_files_left(struct sim *sim);
 

@@ -281,7 +281,7 @@ static cJSON *report_beside(const char *fault, const char *statement)
         if (fault)
             sweep_fault(house->sim, fault);
         else
-            sweep_sql(house->sim, statement);
+            harness_execute(house->sim, statement);
         sim_release(house->sim);
     }
     cJSON_Delete(harness_wait(house, id));

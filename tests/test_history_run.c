@@ -32,31 +32,12 @@ static const char *const backups[] = {
     "{'time_scale':0,'noise':0,'version':'" version "'" more ",'surface':{'read_mib_s':100},"      \
     "'databases':[{'name':'Sales','mib':2000,'changed_mib':800,'log_mib':900,'ratio':4}]}"
 
-/* Somebody else's session. */
-static void run_sql(struct harness *house, const char *const *texts, size_t count)
-{
-    struct err err;
-    struct mssql *session = NULL;
-    struct mssql_target target = {.host = "127.0.0.1",
-                                  .port = sim_port(house->sim),
-                                  .login = "sa",
-                                  .password = "Sweetspot-1",
-                                  .encryption = "request",
-                                  .app_name = "nightly",
-                                  .driver = mssql_default_driver()};
-    int rc = mssql_open(&target, &session, &err);
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = mssql_execute(session, texts[i], NULL, NULL, &err);
-    mssql_close(session);
-    if (rc < 0)
-        fail_msg("%s", err.msg);
-}
-
 static struct harness *house_with_history(const char *scenario)
 {
     struct harness *house = harness_start(scenario);
     harness_register(house, NULL);
-    run_sql(house, backups, sizeof backups / sizeof backups[0]);
+    for (size_t i = 0; i < sizeof backups / sizeof backups[0]; i++)
+        harness_execute(house->sim, backups[i]);
     return house;
 }
 

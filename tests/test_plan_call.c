@@ -36,7 +36,7 @@ static void tells_what_a_job_would_do(void **state)
 {
     (void)state;
     struct harness *house = house_of("{'time_scale':0}", LINUX_ALLOW);
-    run_sql(house, "BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY");
+    harness_ask(house->sim, "BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY");
     cJSON *answer = plan(house, SWEEP, 200);
     assert_int_equal(cJSON_GetArraySize(at(answer, "arms")), 3);
     assert_string_equal(text_at(answer, "arms/1/label"), "BUFFERCOUNT=50");
@@ -69,7 +69,7 @@ static void tells_how_long_by_the_last_full_backups(void **state)
     cJSON *answer = plan(house, SWEEP, 200);
     assert_true(cJSON_IsNull(at(answer, "estimate/minutes"))); /* msdb knows of none */
     cJSON_Delete(answer);
-    run_sql(house, "BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY");
+    harness_ask(house->sim, "BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY");
     answer = plan(house, SWEEP, 200);
     const cJSON *minutes = at(answer, "estimate/minutes");
     assert_true(cJSON_IsNumber(minutes) || cJSON_IsNull(minutes)); /* null: within one second */

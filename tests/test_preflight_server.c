@@ -129,7 +129,7 @@ static void a_backup_by_somebody_else_inside_a_trial_makes_it_contaminated(void 
                             "'percent':50,'nth':2}");
     id = harness_submit(house, SWEEP(",'buffercount':[50]", SHORT));
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
-    sweep_sql(house->sim, "BACKUP LOG Other TO DISK = 'NUL' WITH COPY_ONLY");
+    harness_execute(house->sim, "BACKUP LOG Other TO DISK = 'NUL' WITH COPY_ONLY");
     sim_fault_clear(house->sim);
     cJSON_Delete(harness_wait(house, id));
     cJSON *trials = sweep_trials_of(house, id);

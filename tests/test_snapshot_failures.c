@@ -187,14 +187,14 @@ static void warns_of_somebody_elses_snapshot_and_leaves_it_alone(void **state)
 {
     (void)state;
     struct harness *house = house_of(NULL, LINUX_ALLOW);
-    (void)run_sql(house, "CREATE DATABASE Nightly ON (NAME = AdventureWorks, "
-                         "FILENAME = '/tmp/nightly.ss') AS SNAPSHOT OF AdventureWorks");
+    (void)harness_ask(house->sim, "CREATE DATABASE Nightly ON (NAME = AdventureWorks, "
+                                  "FILENAME = '/tmp/nightly.ss') AS SNAPSHOT OF AdventureWorks");
     int before = sim_database_count(house->sim);
     char *id = harness_submit(house, SNAPSHOTS(ON_ADVENTURE "," PLACES, ONCE));
     cJSON_Delete(expect_end(house, id, MEASURED, "done"));
     assert_int_equal(sim_database_count(house->sim), before);
-    assert_int_equal(run_sql(house, "SELECT COUNT(*) FROM sys.databases WHERE name = 'Nightly'"),
-                     1);
+    assert_int_equal(
+        harness_ask(house->sim, "SELECT COUNT(*) FROM sys.databases WHERE name = 'Nightly'"), 1);
     cJSON *report = report_of(house, id);
     assert_true(warns(report, "1 snapshot(s) that are not this job's (Nightly)"));
     cJSON_Delete(report);

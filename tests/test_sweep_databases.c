@@ -154,8 +154,8 @@ static void a_snapshot_is_refused_before_a_backup(void **state)
     (void)state;
     struct harness *house = harness_start(NULL);
     harness_register(house, NULL);
-    sweep_sql(house->sim, "CREATE DATABASE [Frozen] ON (NAME = [Sales], FILENAME = "
-                          "'/var/opt/mssql/data/frozen.ss') AS SNAPSHOT OF [Sales]");
+    harness_execute(house->sim, "CREATE DATABASE [Frozen] ON (NAME = [Sales], FILENAME = "
+                                "'/var/opt/mssql/data/frozen.ss') AS SNAPSHOT OF [Sales]");
     cJSON *job = sweep_run_to(house, SWEEP_OF("sql01", "Frozen", ",'buffercount':[50]", SHORT),
                               "failed", NULL);
     assert_int_equal(number_at(job, "error/number"), 3002);
@@ -173,7 +173,7 @@ a_database_that_goes_away_between_trials_ends_the_run_with_what_was_measured(voi
     sweep_fault(house->sim, "{'do':'hold_before','match':'BACKUP','nth':5}");
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]", ""));
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
-    sweep_sql(house->sim, "DROP DATABASE [Sales]");
+    harness_execute(house->sim, "DROP DATABASE [Sales]");
     sim_release(house->sim);
     cJSON *job = harness_wait(house, id);
     assert_string_equal(text_at(job, "state"), "failed");

@@ -292,7 +292,7 @@ static void a_file_that_exists_already_is_never_written_to(void **state)
     char *statement = mem_format("BACKUP DATABASE [Sales] TO DISK = "
                                  "N'/var/opt/mssql/backup/sweetspot_%s_1_1.bak' WITH COPY_ONLY",
                                  id);
-    sweep_sql(house->sim, statement);
+    harness_execute(house->sim, statement);
     sim_release(house->sim);
     cJSON *job = harness_wait(house, id);
     assert_string_equal(text_at(job, "state"), "failed");

@@ -29,27 +29,6 @@ const struct drill drills[] = {
 /* clang-format on */
 const size_t drill_count = sizeof drills / sizeof drills[0];
 
-static int64_t ask_number(struct sim *sim, const char *sql)
-{
-    struct mssql_target target = {.host = "127.0.0.1",
-                                  .port = sim_port(sim),
-                                  .login = "sa",
-                                  .password = "Sweetspot-1",
-                                  .encryption = "request",
-                                  .app_name = "somebody else",
-                                  .driver = mssql_default_driver()};
-    struct mssql *session = NULL;
-    struct mssql_rows *rows = NULL;
-    struct err err;
-    if (mssql_open(&target, &session, &err) < 0 ||
-        mssql_query(session, sql, NULL, 0, &rows, &err) < 0)
-        fail_msg("%s: %s", sql, err.msg);
-    int64_t number = mssql_int(rows, 0, 0, -1);
-    mssql_rows_free(rows);
-    mssql_close(session);
-    return number;
-}
-
 struct sim *drill_sim_start(const char *conf_dir)
 {
     struct sim *sim = NULL;
@@ -59,9 +38,9 @@ struct sim *drill_sim_start(const char *conf_dir)
         fail_msg("%s", err.msg);
     if (sim_start("{'time_scale':0}", &sim, error) < 0)
         fail_msg("%s", error);
-    (void)ask_number(sim, "CREATE TABLE AdventureWorks.Sales.Big (id int, name nvarchar(40)); "
-                          "INSERT INTO AdventureWorks.Sales.Big SELECT TOP (40) message_id, N'x' "
-                          "FROM sys.messages");
+    (void)harness_ask(sim, "CREATE TABLE AdventureWorks.Sales.Big (id int, name nvarchar(40)); "
+                           "INSERT INTO AdventureWorks.Sales.Big SELECT TOP (40) message_id, N'x' "
+                           "FROM sys.messages");
     return sim;
 }
 
@@ -93,7 +72,7 @@ void drill_expect_clean(struct sim *sim, const struct drill *drill, const char *
     size_t on = sim_flags(sim, flags, 4);
     if (on != drill->flag_was_on || (on && flags[0] != FLAG))
         fail_msg("%s: %zu flags are on instead of %d", context, on, drill->flag_was_on);
-    int64_t left = ask_number(
+    int64_t left = harness_ask(
         sim, "SELECT (SELECT COUNT(*) FROM sys.databases WHERE name LIKE 'sweetspot[_]%') + "
              "(SELECT COUNT(*) FROM AdventureWorks.sys.tables WHERE name LIKE 'sweetspot[_]%')");
     if (left != 0)
