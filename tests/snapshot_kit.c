@@ -82,7 +82,7 @@ void expect_clean(struct harness *house, const char *database)
         0);
     char *sql =
         mem_format("SELECT COUNT(*) FROM %s.sys.tables WHERE name LIKE 'sweetspot[_]%%'", database);
-    assert_int_equal(run_sql(house, sql), 0);
+    assert_int_equal(harness_ask(house->sim, sql), 0);
     free(sql);
 }
 
