@@ -1,4 +1,5 @@
 #include "jobs/files.h"
+#include "jobs/measure/messages.h"
 #include "jobs/measure/tsql.h"
 #include "jobs/send.h"
 #include "server/mem.h"
@@ -182,14 +183,24 @@ int files_small_statement(const char *database, const char *path, const char *jo
     return rc;
 }
 
+static void on_message(void *ctx, const struct mssql_message *message)
+{
+    backup_messages_take(ctx, message->number, message->severity, message->text);
+}
+
+/* As with a trial: what did not fail was not written yet, only 3014 says so. */
 int files_write_small(struct run *run, const char *path, struct err *err)
 {
     int rc = -1;
     for (size_t i = 0; i < FILES_SMALL_DATABASES && rc < 0; i++) {
         struct buf batch = {0};
+        struct backup_messages messages = {0};
         rc = files_small_statement(files_small_databases[i], path, run->row.id, "0", &batch, err);
         if (rc == 0)
-            rc = send_batch(run, STATEMENT_BACKUP, buf_text(&batch), NULL, NULL, err);
+            rc = send_batch(run, STATEMENT_BACKUP, buf_text(&batch), on_message, &messages, err);
+        if (rc == 0 && !backup_messages_ok(&messages, true))
+            rc = err_set(err, ERR_REFUSED, messages.error_number,
+                         "BACKUP ended without its success message (3014)");
         buf_fini(&batch);
     }
     return rc;

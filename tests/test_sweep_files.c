@@ -237,6 +237,26 @@ static void one_folder_that_does_not_delete_is_enough_to_be_refused(void **state
     harness_stop(house);
 }
 
+/* Else the file that was never written would tell that the server shows no files. */
+static void a_small_backup_counts_only_with_its_success_message(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    harness_register(house, ALLOW);
+    sweep_fault(house->sim, "{'do':'error','match':'BACKUP DATABASE [model]','number':3003,"
+                            "'severity':10,'text':'only a message'}");
+    cJSON *job = sweep_run(house,
+                           SWEEP(",'buffercount':[50],'targets':[{'name':'disk','paths':"
+                                 "['/var/opt/mssql/backup']}]",
+                                 SHORT),
+                           NULL);
+    assert_string_equal(text_at(job, "cleanup"), "done");
+    assert_int_equal(backups_naming(house->sim, "[master]"), 1); /* the next one is tried */
+    sweep_nothing_left(house->sim);
+    cJSON_Delete(job);
+    harness_stop(house);
+}
+
 static void folders_on_one_volume_need_room_together(void **state)
 {
     (void)state;
@@ -362,6 +382,7 @@ int main(void)
         cmocka_unit_test(an_arm_that_the_edition_refuses_fails_alone),
         cmocka_unit_test(a_server_that_does_not_delete_is_refused_when_all_files_have_no_room),
         cmocka_unit_test(one_folder_that_does_not_delete_is_enough_to_be_refused),
+        cmocka_unit_test(a_small_backup_counts_only_with_its_success_message),
         cmocka_unit_test(folders_on_one_volume_need_room_together),
         cmocka_unit_test(files_that_cannot_be_deleted_are_listed_and_do_not_hold_the_queue),
         cmocka_unit_test(a_file_that_exists_already_is_never_written_to),
