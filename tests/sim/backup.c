@@ -279,6 +279,17 @@ static bool end_messages(struct plan *p, int said)
     return true;
 }
 
+/* Who backs up is counted as long as its session lasts, not as long as the statement. */
+static void note_session_locked(struct session *s)
+{
+    int count = 0;
+    s->backs_up = true;
+    for (const struct session *other = s->sim->sessions; other; other = other->next)
+        count += other->backs_up;
+    if (count > s->sim->most_backing_up)
+        s->sim->most_backing_up = count;
+}
+
 static bool run(struct plan *p)
 {
     struct session *s = p->session;
@@ -301,6 +312,7 @@ static bool run(struct plan *p)
     p->start_us = sim_now_us_locked(sim);
     p->started = true;
     p->number = ++sim->backups_begun;
+    note_session_locked(s);
     sim_moments_run_locked(sim, p->number, 0);
     pthread_cond_broadcast(&sim->changed);
     pthread_mutex_unlock(&sim->lock);

@@ -61,6 +61,7 @@ void sim_transaction(struct session *s, const char *verb, const char *name)
     s->transactions = 0;
     pthread_mutex_lock(&s->sim->lock);
     sim_undo_end_locked(s, !commit);
+    sim_applocks_end_locked(s, false);
     pthread_mutex_unlock(&s->sim->lock);
     sim_reply_env_binary(s, commit ? 9 : 10, &descriptor, 8);
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "procs.h"
+#include "applock.h"
 
 const char *sim_parameter_text(struct frame *f, const struct parameter *p)
 {
@@ -273,8 +273,8 @@ static const struct procedure procedures[] = {
     {"sp_unprepare", 0, sp_unprepare},
     {"sp_reset_connection", 0, sp_reset},
     {"sp_configure", 0, sp_configure},
-    {"sp_getapplock", 0, sp_nothing},
-    {"sp_releaseapplock", 0, sp_nothing},
+    {"sp_getapplock", 0, sim_sp_getapplock},
+    {"sp_releaseapplock", 0, sim_sp_releaseapplock},
     {"sp_set_session_context", 13, sp_nothing},
     {"sp_delete_database_backuphistory", 0, sp_delete_history},
     {"xp_fixeddrives", 0, sim_xp_fixeddrives},
@@ -308,6 +308,7 @@ bool sim_call(struct frame *f, const struct name *name, struct parameter *params
 {
     struct session *s = f->session;
     const char *bare = name->part[name->count - 1], *outer = s->procedure;
+    const char *outer_database = s->procedure_database;
     const char *database = name->count > 2 ? name->part[name->count - 3] : NULL;
     const struct procedure *p = NULL;
     bool own = database && sim_text_is(database, "sweetspot_sim");
@@ -324,7 +325,9 @@ bool sim_call(struct frame *f, const struct name *name, struct parameter *params
         return sim_raise(s, 229, 5, "EXECUTE", bare, "mssqlsystemresource", "sys", NULL);
     if (sim_text_begins(bare, "xp_"))
         s->procedure = bare;
+    s->procedure_database = database;
     bool good = p->call(f, params, n, status);
+    s->procedure_database = outer_database;
     s->procedure = outer;
     return good;
 }

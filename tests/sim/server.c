@@ -372,6 +372,14 @@ void sim_release(struct sim *sim)
     pthread_mutex_unlock(&sim->lock);
 }
 
+int sim_most_backing_up(struct sim *sim)
+{
+    pthread_mutex_lock(&sim->lock);
+    int most = sim->most_backing_up;
+    pthread_mutex_unlock(&sim->lock);
+    return most;
+}
+
 static bool is_so_locked(struct sim *sim, enum sim_event event, const char *text, int count)
 {
     int sessions = 0, backups = 0;

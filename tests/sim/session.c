@@ -116,6 +116,7 @@ void sim_session_reset(struct session *s)
         sim_transaction(s, "ROLLBACK", NULL);
     pthread_mutex_lock(&s->sim->lock);
     memset(s->waits, 0, sizeof(s->waits));
+    sim_applocks_end_locked(s, true);
     pthread_mutex_unlock(&s->sim->lock);
 }
 
@@ -239,6 +240,7 @@ void *sim_session_run(void *pointer)
     pthread_mutex_lock(&sim->lock);
     wire_close(&s->wire); /* under the lock: sim_stop may be about to shut it down */
     drop_temporary_locked(s);
+    sim_applocks_end_locked(s, true);
     for (struct session **p = &sim->sessions; *p; p = &(*p)->next)
         if (*p == s) {
             *p = s->next;

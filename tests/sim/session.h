@@ -72,6 +72,7 @@ struct session {
     double percent;
     int64_t remaining_ms;
     bool held, killed;
+    bool backs_up;          /* it began a BACKUP once */
     bool read_only_intent; /* the client said ApplicationIntent=ReadOnly */
     /* its own */
     bool sysadmin;
@@ -92,6 +93,7 @@ struct session {
     int line;                /* of the statement that runs */
     const char *statement;
     const char *procedure;
+    const char *procedure_database; /* that it was called in by its name, NULL = the session's */
     int nesting;
     struct rowset *capture; /* INSERT … EXEC */
     bool done_pending;
@@ -200,6 +202,8 @@ void sim_undo_note_locked(struct session *s, struct sim_db *db, const struct sim
                           const char *name);
 void sim_undo_end_locked(struct session *s, bool restore);
 void sim_drop_connection(struct session *s);
+/* applock.c: the locks of its transaction, or all of them, are gone. */
+void sim_applocks_end_locked(struct session *s, bool of_session);
 /* Holds until sim_release, an attention or the end; false when the statement must stop. */
 bool sim_hold(struct session *s);
 /* Waits for the time on the simulated clock, scaled; false when the statement must stop. */

@@ -206,6 +206,7 @@ struct sim_fault {
 };
 
 struct session;
+struct sim_applock;
 
 struct sim {
     int major, minor, build, revision;
@@ -266,6 +267,8 @@ struct sim {
     int statement_count;
     struct session *sessions;
     struct session *ended; /* threads to join */
+    struct sim_applock *applocks;
+    int most_backing_up; /* sessions at one time that had begun a BACKUP */
     int next_spid, next_table_id;
     int attentions, held;
     unsigned releases; /* counts sim_release */
