@@ -77,6 +77,21 @@ static const char *shortened(struct frame *f, const char *text)
     return sim_arena_printf(f->arena, "%.*s", (int)length, text);
 }
 
+/* Owners are members of every role that there is. */
+static bool may_lock_as(struct session *s, const char *database, const char *principal)
+{
+    static const char *const known[] = {"public",          "dbo",
+                                        "db_owner",        "db_datareader",
+                                        "db_datawriter",   "db_backupoperator",
+                                        "db_ddladmin",     "db_accessadmin",
+                                        "db_securityadmin"};
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        is_known = is_known || sim_text_is(principal, known[i]);
+    return is_known &&
+           (sim_in_role(s, database, principal) || sim_in_role(s, database, "db_owner"));
+}
+
 /* Fills database, principal and resource; an error otherwise. */
 static bool read_resource(struct frame *f, const struct parameter *resource,
                           const struct parameter *principal, struct call *call)
@@ -90,8 +105,7 @@ static bool read_resource(struct frame *f, const struct parameter *resource,
     call->principal = text_of(f, principal, "public");
     if (!sim_database_open(s, name, &call->database))
         return false;
-    if (!sim_in_role(s, call->database, call->principal) &&
-        !sim_in_role(s, call->database, "db_owner"))
+    if (!may_lock_as(s, call->database, call->principal))
         return sim_raise(s, 1202, 1, call->principal, NULL);
     call->resource = shortened(f, sim_parameter_text(f, resource));
     return true;
