@@ -1,4 +1,5 @@
 #include "jobs/ending.h"
+#include "jobs/applock.h"
 #include "jobs/event.h"
 #include "jobs/findings.h"
 #include "jobs/journal.h"
@@ -208,6 +209,7 @@ static void finish(struct run *run, enum job_state state, const struct findings 
     struct ending ending = {
         .run = run, .state = state, .findings = findings, .hold = hold, .now_ms = clock_wall_ms()};
     job_move(&run->row, state, NULL, ending.now_ms);
+    applock_drop(run);
     store_ending(&ending);
 }
 
@@ -263,11 +265,13 @@ static void go_back(struct run *run, enum job_state state, const char *reason, b
                             .unreachable = unreachable,
                             .now_ms = clock_wall_ms()};
     bool is_away = reason && strcmp(reason, "unreachable") == 0;
+    bool is_busy = reason && strcmp(reason, "instance_busy") == 0;
     cJSON *left = is_away ? look_behind(run) : clean_up(run);
     cJSON_Delete(left);
-    if (!is_away) /* an earlier failure to connect is over */
+    if (!is_away && !is_busy) /* an earlier failure to connect is over */
         mem_replace(&run->row.error, NULL);
     job_move(&run->row, state, reason, ending.now_ms);
+    applock_drop(run);
     store_ending(&ending);
 }
 
@@ -306,6 +310,10 @@ static void settle_stopped(struct run *run, enum run_stop why, const struct err 
     case RUN_WINDOW:
         go_back(run, JOB_WAITING, "window", false);
         break;
+    case RUN_BUSY:
+        set_error(run, err, "lock"); /* says who: for people it is not one of their own jobs */
+        go_back(run, JOB_WAITING, "instance_busy", false);
+        break;
     case RUN_SHUTDOWN:
         go_back(run, JOB_QUEUED, NULL, false);
         break;
@@ -334,8 +342,8 @@ void ending_settle(struct run *run, int rc, struct err *err)
             end_without_data(run);
         return;
     }
-    log_event(LOG_LEVEL_WARN, "job_interrupted", "code=%d number=%d error=%s", (int)err->code,
-              err->detail, log_quote(err->msg));
+    log_event(why == RUN_BUSY ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "job_interrupted",
+              "code=%d number=%d error=%s", (int)err->code, err->detail, log_quote(err->msg));
     if (why != RUN_GO) {
         struct err stopped = {0};
         (void)(run_go_on(run, &stopped) < 0);

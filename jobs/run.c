@@ -196,6 +196,7 @@ int run_go_on(struct run *run, struct err *err)
         [RUN_CANCEL] = "the job was cancelled",
         [RUN_OVERTIME] = "the job's time is over",
         [RUN_WINDOW] = "the maintenance window closed",
+        [RUN_BUSY] = "another Sweetspot measures on this server",
         [RUN_SHUTDOWN] = "the daemon is shutting down",
     };
     int stop = atomic_load(&run->stop);
@@ -219,6 +220,7 @@ static void set_session(struct run *run, struct mssql *session)
     struct mssql *old = run->session;
     run->session = session;
     lock_drop(&run->lock);
+    run->applock = RUN_LOCK_UNASKED;
     mssql_close(old);
 }
 

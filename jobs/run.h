@@ -19,7 +19,15 @@ enum run_stop {
     RUN_CANCEL,   /* somebody cancelled the job */
     RUN_OVERTIME, /* limits.minutes or the deadline passed */
     RUN_WINDOW,   /* the maintenance window closes: it goes on in the next one */
+    RUN_BUSY,     /* another service measures on the server: it is tried again later */
     RUN_SHUTDOWN, /* the daemon ends: it goes on after the next start */
+};
+
+/* What is known of the lock on the server (jobs/applock.h), for the run's session. */
+enum run_lock {
+    RUN_LOCK_UNASKED,
+    RUN_LOCK_HELD,
+    RUN_LOCK_ABSENT, /* the server has none for us */
 };
 
 /* What all trials together may need; -1 unknown. */
@@ -67,9 +75,10 @@ struct run {
     struct job_current current; /* but for its percent */
     /* only the worker sets it, so that the worker may read it without the lock */
     struct mssql *session;
-    struct mssql *second; /* of another login, for as long as its workload runs; or NULL */
-    struct mssql *looker; /* of our own login, for looking on while `session` is busy; or NULL */
-    bool undisturbed;     /* what is sent now cleans up: a stop does not cancel it */
+    struct mssql *second;  /* of another login, for as long as its workload runs; or NULL */
+    struct mssql *looker;  /* of our own login, for looking on while `session` is busy; or NULL */
+    enum run_lock applock; /* the worker's alone; anew with each session */
+    bool undisturbed;      /* what is sent now cleans up: a stop does not cancel it */
 };
 
 /* Reads the row's definition and its instance from the store. Takes row over (zeroed), also on

@@ -1,4 +1,5 @@
 #include "jobs/runner.h"
+#include "jobs/applock.h"
 #include "jobs/ending.h"
 #include "jobs/former.h"
 #include "jobs/guarding.h"
@@ -78,7 +79,8 @@ static int prepare(struct run *run, struct err *err)
     if (run->row.exclusive && former_wait(run, run->row.id, err) < 0)
         return -1;
     if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
-        check_again(run, err) < 0 || (!planned && make_plan(run, err) < 0))
+        check_again(run, err) < 0 || applock_take(run, err) < 0 ||
+        (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);
     looks_init(&run->looks, LIMIT_ARMS + 2);
@@ -259,7 +261,7 @@ static int run_step(struct run *run, const struct design_step *step, struct err 
     enum trial_status status = TRIAL_OK;
     for (int64_t pause_ms = atomic_load(&first_pause_ms); !looks_budget_is_used(run);
          pause_ms *= 2) {
-        if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
+        if (check_budget(run, err) < 0 || run_connect(run, err) < 0 || applock_take(run, err) < 0 ||
             run_trial(run, step, &status, err) < 0)
             return -1;
         if (status != TRIAL_CONTAMINATED)

@@ -133,7 +133,7 @@ static int take_lanes(struct scene *scene, struct err *err)
     return 0;
 }
 
-static bool instance_is_busy(const struct scene *scene, const char *name)
+static bool is_measured(const struct scene *scene, const char *name)
 {
     for (size_t i = 0; i < scene->running_count; i++)
         if (scene->running[i].exclusive && strcmp(scene->running[i].instance, name) == 0)
@@ -160,6 +160,16 @@ static int must_wait_for_cleanup(struct db *db, struct cleaners *cleaners, const
 {
     *out = cleaners_has(cleaners, instance);
     return *out ? 0 : store_intent_pending(db, instance, job, out, err);
+}
+
+/* Another job measures there, or another service did a moment ago. */
+static int instance_is_busy(const struct scene *scene, const struct job_row *row, bool *out,
+                            struct err *err)
+{
+    *out = is_measured(scene, row->instance);
+    return *out || !row->exclusive
+               ? 0
+               : store_job_kept_back(scene->db, row->instance, scene->now_ms, out, err);
 }
 
 /* A zone that went missing: no window is known to be open. */
@@ -199,11 +209,11 @@ static int judge(struct scene *scene, const struct job_row *row, const char **ou
     input.paused = scene->paused;
     input.name = row->instance;
     input.exclusive = row->exclusive;
-    input.instance_busy = instance_is_busy(scene, row->instance);
     input.lane_busy = lane_is_busy(scene, &instance);
-    int rc = row->exclusive ? must_wait_for_cleanup(scene->db, scene->cleaners, row->instance,
-                                                    row->id, &input.cleanup_pending, err)
-                            : 0;
+    int rc = instance_is_busy(scene, row, &input.instance_busy, err);
+    if (rc == 0 && row->exclusive)
+        rc = must_wait_for_cleanup(scene->db, scene->cleaners, row->instance, row->id,
+                                   &input.cleanup_pending, err);
     input.ignores_windows = row->ignores_windows;
     input.now_ms = scene->now_ms;
     if (!row->ignores_windows)

@@ -6,7 +6,7 @@
 
 /*
  *             ┌────────────► WAITING ◄───────────┐
- *          QUEUED ◄────────────┘ │               │ (unreachable, window, shutdown)
+ *          QUEUED ◄────────────┘ │               │ (unreachable, window, busy, shutdown)
  *             └──────────────────┴─► RUNNING ────┘
  *                                       │
  *            every one ─► SUCCEEDED INCONCLUSIVE FAILED CANCELLED TIMED_OUT

@@ -213,6 +213,18 @@ int store_job_unmarked(struct db *db, const char *instance, const char *reason, 
     return 0;
 }
 
+int store_job_kept_back(struct db *db, const char *instance, int64_t now_ms, bool *out_found,
+                        struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_JOB_KEPT_BACK);
+    db_bind_text(use, 1, instance);
+    db_bind_int(use, 2, now_ms);
+    int step = db_step(use, err);
+    db_done(use);
+    *out_found = step == 1;
+    return step < 0 ? -1 : 0;
+}
+
 int store_job_mark_waiting(struct db *db, const char *instance, const char *reason, int64_t limit,
                            struct err *err)
 {

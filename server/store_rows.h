@@ -114,6 +114,10 @@ MUST_CHECK int store_job_mark_waiting(struct db *db, const char *instance, const
 /* True when store_job_mark_waiting would find something to mark. On any connection. */
 MUST_CHECK int store_job_unmarked(struct db *db, const char *instance, const char *reason,
                                   bool *out_found, struct err *err);
+/* True when a job of the instance found its server busy by another service and is not tried again
+ * before a moment after now_ms: the others need not try before either. On any connection. */
+MUST_CHECK int store_job_kept_back(struct db *db, const char *instance, int64_t now_ms,
+                                   bool *out_found, struct err *err);
 /* The next moment after now_ms at which the later of not_before and retry_at, or the deadline, of
  * a job that has not started or ended passes; 0 for none. */
 MUST_CHECK int store_job_next_moment(struct db *db, int64_t now_ms, int64_t *out_ms,

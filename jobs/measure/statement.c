@@ -30,6 +30,10 @@ static const struct {
     [STATEMENT_LANGUAGE]     = {READS, BY_ALL, 0, 0, "SET LANGUAGE us_english"},
     [STATEMENT_TRANSACTIONS] = {READS, BY_ALL, 0, 0, "SET IMPLICIT_TRANSACTIONS OFF"},
 
+    /* one Sweetspot at a time: whoever holds this measures; any login may */
+    [STATEMENT_TAKE_LOCK] = {READS, BY_TRIALS, 0, 0, "DECLARE @answer int; EXECUTE @answer = master.sys.sp_getapplock @Resource = N'sweetspot', @LockMode = N'Exclusive', @LockOwner = N'Session', @LockTimeout = 0; SELECT @answer"},
+    [STATEMENT_DROP_LOCK] = {READS, BY_TRIALS, 0, 0, "EXECUTE master.sys.sp_releaseapplock @Resource = N'sweetspot', @LockOwner = N'Session'"},
+
     [STATEMENT_VERSION] = {READS, BY_ALL, 0, 0, "SELECT CONVERT(nvarchar(128), SERVERPROPERTY('ProductVersion')), CONVERT(int, SERVERPROPERTY('EngineEdition')), CONVERT(nvarchar(128), SERVERPROPERTY('Edition')), CONVERT(bigint, SERVERPROPERTY('EditionID')), CONVERT(nvarchar(128), SERVERPROPERTY('MachineName')), CONVERT(nvarchar(4000), @@VERSION)"},
     [STATEMENT_HARDWARE]     = {READS, BY_ALL, 0, 0, "SELECT cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info"},
     [STATEMENT_HARDWARE_OLD] = {READS, BY_ALL, 0, 0, "SELECT cpu_count, physical_memory_in_bytes / 1048576 FROM sys.dm_os_sys_info"},

@@ -8,7 +8,7 @@
 /* clang-format off */
 enum statement {
     /* a session */
-    STATEMENT_LANGUAGE, STATEMENT_TRANSACTIONS,
+    STATEMENT_LANGUAGE, STATEMENT_TRANSACTIONS, STATEMENT_TAKE_LOCK, STATEMENT_DROP_LOCK,
     /* what the server is */
     STATEMENT_VERSION, STATEMENT_HARDWARE, STATEMENT_HARDWARE_OLD, STATEMENT_CPU_COUNT,
     STATEMENT_PLATFORM, STATEMENT_UTC,
@@ -60,7 +60,8 @@ enum statement_user {
 /* The text with slots; ? marks stand for bound values. */
 const char *statement_text(enum statement statement);
 
-/* True when it changes nothing on the server (it may set options of its own session). */
+/* True when it changes nothing on the server (it may set options of its own session, or take a lock
+ * that ends with it). */
 bool statement_only_reads(enum statement statement);
 
 /* True when this user sends it to a server of this version; major -1: to any. */

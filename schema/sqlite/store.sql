@@ -333,6 +333,13 @@ SELECT 1 FROM (
         {job_marked})
 LIMIT 1;
 
+-- name: job_kept_back
+-- Whether a job of the instance found its server taken by another service, and waits to try again.
+SELECT 1 FROM job
+WHERE instance = ?1 AND exclusive = 1 AND state = 'waiting' AND state IN ('queued', 'waiting')
+    AND ready_at > ?2 AND state_reason = 'instance_busy'
+LIMIT 1;
+
 -- name: job_next_moment
 -- The end of two small indexes.
 SELECT min(moment) FROM (
