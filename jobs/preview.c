@@ -1,5 +1,6 @@
 #include "jobs/preview.h"
 #include "jobs/kind.h"
+#include "jobs/log_lines.h"
 #include "jobs/member.h"
 #include "jobs/preflight.h"
 #include "jobs/run.h"
@@ -133,6 +134,7 @@ static cJSON *estimate_to_plan(struct run *run)
     cJSON_AddItemToObject(estimate, "read_mib", member_number_or_null(run->estimate.read_mib));
     cJSON_AddItemToObject(estimate, "written_mib",
                           member_number_or_null(run->estimate.written_mib));
+    cJSON_AddNumberToObject(estimate, "error_log_lines", (double)log_lines_expected(run));
     cJSON_AddItemToObject(
         estimate, "minutes_from",
         json_text(isnan(minutes) ? NULL : "the speed of the last full backups in msdb"));

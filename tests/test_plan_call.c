@@ -77,6 +77,50 @@ static void tells_how_long_by_the_last_full_backups(void **state)
     harness_stop(house);
 }
 
+static void tells_how_many_lines_go_to_the_error_log(void **state)
+{
+    (void)state;
+    /* a line each: trials, tried folders, switches of the flag, snapshots, tried locations */
+    static const struct {
+        const char *body;
+        int lines;
+    } cases[] = {
+        {"{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales','buffercount':"
+         "[50,100]},'design':{'repetitions':2,'warmups':1}}",
+         3 * 3},
+        {"{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales','buffercount':"
+         "[50],'targets':[{'name':'a','paths':['/tmp','/tmp/b']}],'confirm_on':{'name':'b','paths':"
+         "['/tmp/c']}},'design':{'repetitions':2,'warmups':1}}",
+         2 * 3 + 2 * 3 + 2 + 1},
+        {"{'kind':'backup_throughput','instance':'sql01','parameters':{'databases':['Sales',"
+         "'AdventureWorks'],'targets':[{'name':'a','paths':['/"
+         "tmp']},{'name':'NUL','paths':['NUL']}]"
+         "},'design':{'repetitions':3,'warmups':0}}",
+         2 * 2 * 3 + 1},
+        {"{'kind':'trace_flag','instance':'sql01','parameters':{'databases':['Sales'],'target':"
+         "{'name':'a','paths':['/tmp']}},'design':{'repetitions':4,'warmups':0}}",
+         8 + 1 + 4}, /* off on, on off, off on, on off: on twice, off twice */
+        {"{'kind':'snapshot_overhead','instance':'sql01','parameters':{'database':'AdventureWorks',"
+         "'snapshots':[0,1,2],'locations':[{'name':'a','path':'/tmp'},{'name':'b','path':'/tmp/"
+         "b'}],"
+         "'workload':{'select_into':{'source':'Sales.Big','rows':40}}},'design':{'repetitions':2,"
+         "'warmups':0}}",
+         2 * 2 * (1 + 2) + 2},
+        {"{'kind':'backup_history','instance':'sql01','parameters':{}}", 0},
+    };
+    struct harness *house =
+        house_of("{'time_scale':0}", "'allow':{'paths':['/tmp'],'trace_flags':[3042]},'limits':{"
+                                     "'min_free_disk_mib':1}");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cJSON *answer = plan(house, cases[i].body, 200);
+        int lines = (int)number_at(answer, "estimate/error_log_lines");
+        if (lines != cases[i].lines)
+            fail_msg("%d instead of %d: %s", lines, cases[i].lines, cases[i].body);
+        cJSON_Delete(answer);
+    }
+    harness_stop(house);
+}
+
 static void an_instance_that_is_not_reached_stands_in_the_refusals(void **state)
 {
     (void)state;
@@ -144,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tells_what_a_job_would_do),
         cmocka_unit_test(tells_how_long_by_the_last_full_backups),
+        cmocka_unit_test(tells_how_many_lines_go_to_the_error_log),
         cmocka_unit_test(an_instance_that_is_not_reached_stands_in_the_refusals),
         cmocka_unit_test(what_a_submit_refuses_is_refused_alike),
         cmocka_unit_test(what_the_server_refuses_names_number_and_grant),

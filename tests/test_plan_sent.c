@@ -82,6 +82,39 @@ static void expect_only_the_plan(struct harness *house, const cJSON *plan, const
     sim_texts_free(texts, count);
 }
 
+/* What SQL Server writes a line of its error log for. */
+static int count_logged(struct sim *sim)
+{
+    static const char *const logged[] = {"BACKUP ", "DBCC TRACEON", "DBCC TRACEOFF",
+                                         "CREATE DATABASE"};
+    int count = 0;
+    for (size_t i = 0; i < sizeof logged / sizeof logged[0]; i++)
+        count += sim_count_statements(sim, logged[i]);
+    return count;
+}
+
+/* As many as announced; a confirmation that does not follow takes its own with it. */
+static void expect_log_lines(struct harness *house, const cJSON *plan, const cJSON *job)
+{
+    int announced = (int)number_at(plan, "estimate/error_log_lines");
+    int left_out = (int)(number_at(plan, "trials") - number_at(job, "progress/trials_done"));
+    assert_int_equal(count_logged(house->sim), announced - left_out);
+}
+
+/* Every backup of the job stands in msdb under sweetspot:JOB:TRIAL and as a copy, so that whoever
+ * reads the history can leave it out. */
+static void expect_known_history(struct harness *house, const char *job, int sent)
+{
+    char *known = mem_format("SELECT COUNT(*) FROM msdb.dbo.backupset WHERE is_copy_only = 1 AND "
+                             "name LIKE 'sweetspot:%s:[0-9]%%'",
+                             job);
+    assert_int_equal(run_sql(house, known), sent);
+    assert_int_equal(run_sql(house, "SELECT COUNT(*) FROM msdb.dbo.backupset WHERE is_copy_only = 0"
+                                    " OR name IS NULL OR name NOT LIKE 'sweetspot:%:[0-9]%'"),
+                     0);
+    free(known);
+}
+
 static char *at_folder(const char *body, const char *folder)
 {
     struct buf text = {0};
@@ -106,6 +139,8 @@ static void runs_as_planned(struct harness *house, const char *body, const char 
     if (strcmp(text_at(job, "state"), "failed") == 0)
         fail_msg("%s: %s", text, cJSON_PrintUnformatted(job));
     expect_only_the_plan(house, plan, id);
+    expect_log_lines(house, plan, job);
+    expect_known_history(house, id, sim_count_statements(house->sim, "BACKUP "));
     if (cJSON_GetArraySize(at(plan, "arms")) > 0)
         assert_true(number_at(job, "progress/trials_done") <= number_at(plan, "trials"));
     cJSON_Delete(job);

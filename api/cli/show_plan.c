@@ -67,6 +67,8 @@ bool show_plan(const cJSON *plan, struct buf *out)
     add_amount(estimate, "read_mib", "MiB", out);
     buf_add(out, ", writes ");
     add_amount(estimate, "written_mib", "MiB", out);
+    buf_add(out, "; ");
+    add_amount(estimate, "error_log_lines", "lines in the server's error log", out);
     buf_add(out, "\n");
     cJSON_ArrayForEach(arm, arms)
         add_arm(arm, out);
