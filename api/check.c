@@ -84,7 +84,7 @@ static void answered(struct req *req, enum asking_end end, cJSON *answer)
 static struct jobs_checking *begin(struct req *req, jobs_on_check *on_check, void *ctx)
 {
     struct check *check = req->then_arg;
-    return jobs_check_begin(req->parts->jobs, check->row.definition, on_check, ctx);
+    return jobs_check_begin(req->parts->jobs, &check->row, on_check, ctx);
 }
 
 struct look {

@@ -1,4 +1,5 @@
 #include "jobs/check_parts.h"
+#include "jobs/doubt.h"
 #include "jobs/kind.h"
 #include "jobs/member.h"
 #include "jobs/send.h"
@@ -200,12 +201,24 @@ static cJSON *unreachable(const struct err *err)
     return tree;
 }
 
-static cJSON *reachable(const struct check *check, bool authenticated)
+static cJSON *warnings_to_json(const struct check *check, const struct instance *instance,
+                               const char *name)
+{
+    cJSON *warnings = cJSON_CreateArray();
+    char *text = doubt_look(check->session, instance, name, check->facts);
+    if (text)
+        cJSON_AddItemToArray(warnings, json_text(text));
+    free(text);
+    return warnings;
+}
+
+static cJSON *reachable(const struct check *check, const struct instance *instance,
+                        const char *name)
 {
     const struct server_facts *facts = check->facts;
     cJSON *tree = cJSON_CreateObject();
     cJSON_AddBoolToObject(tree, "reachable", true);
-    cJSON_AddBoolToObject(tree, "authenticated", authenticated);
+    cJSON_AddBoolToObject(tree, "authenticated", instance->ca_file != NULL);
     cJSON_AddItemToObject(tree, "version", json_text(facts->version));
     cJSON_AddItemToObject(tree, "major", member_number_or_null(facts->major));
     cJSON_AddItemToObject(tree, "edition", json_text(facts->edition));
@@ -218,11 +231,12 @@ static cJSON *reachable(const struct check *check, bool authenticated)
     cJSON_AddItemToObject(tree, "clock_offset_s", json_rounded(clock_offset(check), 6));
     check_add_server(check, tree);
     cJSON_AddItemToObject(tree, "kinds", kinds_to_json(check));
+    cJSON_AddItemToObject(tree, "warnings", warnings_to_json(check, instance, name));
     return tree;
 }
 
 cJSON *check_instance(const struct jobs_parts *parts, const struct instance *instance,
-                      const struct check_control *control)
+                      const char *name, const struct check_control *control)
 {
     struct err err = {0};
     struct server_facts facts = {0};
@@ -232,7 +246,7 @@ cJSON *check_instance(const struct jobs_parts *parts, const struct instance *ins
         return unreachable(&err);
     control->set_session(control->ctx, check.session);
     if (session_facts(check.session, &facts, &err) == 0)
-        answer = reachable(&check, instance->ca_file != NULL);
+        answer = reachable(&check, instance, name);
     if (!answer || mssql_is_dead(check.session)) { /* it broke on the way: half an answer is none */
         if (err.code == ERR_NONE)
             (void)err_set(&err, ERR_UNREACHABLE, 0, "the connection to SQL Server broke");

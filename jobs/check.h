@@ -19,7 +19,7 @@ struct check_control {
 /* Logs in and looks; takes as long as that takes. The answer as api.md §2 gives it; the caller
  * frees it. What an unfinished check found means nothing. */
 cJSON *check_instance(const struct jobs_parts *parts, const struct instance *instance,
-                      const struct check_control *control);
+                      const char *name, const struct check_control *control);
 
 /* What a kind's login lacks on this server: what it cannot do without as texts into refusals, the
  * rest a line each into warnings. */
@@ -44,7 +44,7 @@ void check_pool_drain(struct check_pool *pool);
 void check_pool_stop(struct check_pool *pool);
 
 /* As jobs_check_begin, jobs_plan_begin, jobs_reconcile_begin and jobs_check_end. */
-struct jobs_checking *check_pool_begin(struct check_pool *pool, const char *definition,
+struct jobs_checking *check_pool_begin(struct check_pool *pool, const struct instance_row *row,
                                        jobs_on_check *on_check, void *ctx);
 struct jobs_checking *check_pool_plan(struct check_pool *pool, struct job_row *row,
                                       const char *refusal, jobs_on_check *on_check, void *ctx);

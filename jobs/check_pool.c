@@ -21,6 +21,7 @@
 struct jobs_checking {
     struct check_pool *pool;
     struct instance instance;   /* of a check */
+    char *name;                 /* of a check: the instance's */
     struct job_row row;         /* of a plan: the job; its id is set */
     char *refusal;              /* of a plan */
     char *reconciled;           /* of a clean-up: the instance's name */
@@ -53,6 +54,7 @@ struct check_pool {
 static void checking_free(struct jobs_checking *checking)
 {
     instance_fini(&checking->instance);
+    free(checking->name);
     job_row_fini(&checking->row);
     free(checking->refusal);
     free(checking->reconciled);
@@ -113,7 +115,7 @@ static cJSON *find_out(const struct jobs_parts *parts, struct jobs_checking *che
         return cleanup_reconcile(parts, checking->reconciled, checking->dry_run, &control);
     if (checking->row.id)
         return preview_make(parts, &checking->row, checking->refusal, &control);
-    return check_instance(parts, &checking->instance, &control);
+    return check_instance(parts, &checking->instance, checking->name, &control);
 }
 
 static void run_check(struct check_pool *pool, struct jobs_checking *checking)
@@ -234,12 +236,13 @@ static struct jobs_checking *put_in_line(struct check_pool *pool, struct jobs_ch
     return NULL;
 }
 
-struct jobs_checking *check_pool_begin(struct check_pool *pool, const char *definition,
+struct jobs_checking *check_pool_begin(struct check_pool *pool, const struct instance_row *row,
                                        jobs_on_check *on_check, void *ctx)
 {
     struct err ignored; /* an unreadable definition is refused like a full queue */
     struct jobs_checking *checking = mem_alloc(1, sizeof *checking);
-    if (instance_load(definition, &checking->instance, &ignored) == 0)
+    checking->name = mem_copy(row->name);
+    if (instance_load(row->definition, &checking->instance, &ignored) == 0)
         return put_in_line(pool, checking, on_check, ctx);
     checking_free(checking);
     return NULL;

@@ -234,10 +234,10 @@ void jobs_watch_remove(struct jobs *jobs, struct jobs_watch *watch)
     watchers_remove(jobs->watchers, watch);
 }
 
-struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition,
+struct jobs_checking *jobs_check_begin(struct jobs *jobs, const struct instance_row *row,
                                        jobs_on_check *on_check, void *ctx)
 {
-    return check_pool_begin(jobs->checks, definition, on_check, ctx);
+    return check_pool_begin(jobs->checks, row, on_check, ctx);
 }
 
 struct jobs_checking *jobs_plan_begin(struct jobs *jobs, struct job_row *row, const char *refusal,

@@ -112,9 +112,10 @@ void jobs_watch_remove(struct jobs *jobs, struct jobs_watch *watch);
 /* Called once, from a thread of ours, when a check is done or given up; it must only hand on. */
 typedef void jobs_on_check(void *ctx);
 struct jobs_checking;
-/* Connects to the instance of this stored definition, in a thread of ours; on_check may be called
- * before this returns. NULL: too many wait, or the service stops; on_check is not called then. */
-struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition,
+/* Connects to the instance of this stored row (borrowed), in a thread of ours; on_check may be
+ * called before this returns. NULL: too many wait, or the service stops; on_check is not called
+ * then. */
+struct jobs_checking *jobs_check_begin(struct jobs *jobs, const struct instance_row *row,
                                        jobs_on_check *on_check, void *ctx);
 /* The same for a plan (api.md §3, POST /v1/plans): row as jobs_check filled it, taken over;
  * refusal: what already stands against the job, or NULL. */

@@ -1,4 +1,5 @@
 #include "jobs/preview.h"
+#include "jobs/doubt.h"
 #include "jobs/kind.h"
 #include "jobs/log_lines.h"
 #include "jobs/member.h"
@@ -164,6 +165,19 @@ static void refuse(cJSON *refusals, const struct err *err)
     free(text);
 }
 
+static void look_closely(struct run *run, cJSON *refusals)
+{
+    struct err err = {0};
+    char *text = run->row.exclusive ? doubt_look(run_session(run), &run->instance,
+                                                 run->row.instance, &run->plan.facts)
+                                    : NULL;
+    if (text)
+        run_warn(run, "%s", text);
+    free(text);
+    if (run->definition.kind->preflight(run, &err) < 0)
+        refuse(refusals, &err);
+}
+
 static void look(struct run *run, const struct check_control *control, cJSON *refusals)
 {
     struct err err = {0};
@@ -172,8 +186,10 @@ static void look(struct run *run, const struct check_control *control, cJSON *re
         return;
     }
     control->set_session(control->ctx, run_session(run));
-    if (run_read_facts(run, &err) < 0 || run->definition.kind->preflight(run, &err) < 0)
+    if (run_read_facts(run, &err) < 0)
         refuse(refusals, &err);
+    else
+        look_closely(run, refusals);
     check_add_missing(run_session(run), control, &run->plan.facts, run->row.kind, refusals,
                       &run->warnings);
 }

@@ -1,5 +1,6 @@
 #include "jobs/runner.h"
 #include "jobs/applock.h"
+#include "jobs/doubt.h"
 #include "jobs/ending.h"
 #include "jobs/former.h"
 #include "jobs/guarding.h"
@@ -66,6 +67,18 @@ static int check_again(const struct run *run, struct err *err)
     return rc;
 }
 
+/* An instance that is registered as a test is believed, and its report says what speaks against it.
+ */
+static void doubt(struct run *run)
+{
+    if (!run->row.exclusive)
+        return;
+    char *text = doubt_look(run_session(run), &run->instance, run->row.instance, &run->plan.facts);
+    if (text)
+        run_warn(run, "%s", text);
+    free(text);
+}
+
 static int prepare(struct run *run, struct err *err)
 {
     const struct job_kind *kind = run->definition.kind;
@@ -76,6 +89,7 @@ static int prepare(struct run *run, struct err *err)
     bool planned = run->plan.arm_count > 0;
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
         return -1;
+    doubt(run);
     if (run->row.exclusive && former_wait(run, run->row.id, err) < 0)
         return -1;
     if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||

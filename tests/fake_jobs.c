@@ -254,14 +254,14 @@ struct jobs_checking {
 };
 
 /* As the instance's host says: "busy" takes no check, "answers" does at once, others never. */
-struct jobs_checking *jobs_check_begin(struct jobs *jobs, const char *definition,
+struct jobs_checking *jobs_check_begin(struct jobs *jobs, const struct instance_row *row,
                                        jobs_on_check *on_check, void *ctx)
 {
     (void)jobs;
-    if (strstr(definition, "\"busy\""))
+    if (strstr(row->definition, "\"busy\""))
         return NULL;
     struct jobs_checking *checking = mem_alloc(1, sizeof *checking);
-    if (strstr(definition, "\"answers\"")) {
+    if (strstr(row->definition, "\"answers\"")) {
         checking->answer = "{\"reachable\":true}";
         on_check(ctx);
     }

@@ -321,6 +321,7 @@ static void add_kind(const cJSON *kind, struct buf *out)
 bool show_check(const cJSON *answer, struct buf *out)
 {
     const cJSON *kind = NULL;
+    const cJSON *warning = NULL;
     if (!cJSON_IsTrue(json_member(answer, "reachable"))) {
         buf_add(out, "not reachable: ");
         show_text(text_of(json_member(answer, "error"), "message"), out);
@@ -339,6 +340,11 @@ bool show_check(const cJSON *answer, struct buf *out)
                number_of(answer, "clock_offset_s", 0));
     cJSON_ArrayForEach(kind, json_member(answer, "kinds"))
         add_kind(kind, out);
+    cJSON_ArrayForEach(warning, json_member(answer, "warnings")) {
+        buf_add(out, "warning: ");
+        show_text(cJSON_IsString(warning) ? warning->valuestring : "?", out);
+        buf_add_char(out, '\n');
+    }
     return true;
 }
 

@@ -52,9 +52,11 @@ static const struct {
     [STATEMENT_MAY_CREATE]          = {READS, BY_CHECK, 0, 0, "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'CREATE ANY DATABASE')"},
 
     [STATEMENT_DATABASES]   = {READS, BY_CHECK, 0, 0, "SELECT name, state_desc, is_read_only, user_access_desc, is_in_standby FROM sys.databases WHERE source_database_id IS NULL ORDER BY name"},
-    [STATEMENT_REPLICAS]    = {READS, BY_CHECK, 11, 0, "SELECT d.name, r.role FROM sys.dm_hadr_availability_replica_states AS r JOIN sys.databases AS d ON d.replica_id = r.replica_id WHERE r.is_local = 1"},
+    [STATEMENT_REPLICAS]    = {READS, BY_CHECK | BY_TRIALS, 11, 0, "SELECT d.name, r.role FROM sys.dm_hadr_availability_replica_states AS r JOIN sys.databases AS d ON d.replica_id = r.replica_id WHERE r.is_local = 1"},
     [STATEMENT_MIRRORS]     = {READS, BY_CHECK, 0, 0, "SELECT d.name, m.mirroring_role FROM sys.database_mirroring AS m JOIN sys.databases AS d ON d.database_id = m.database_id WHERE m.mirroring_role IS NOT NULL"},
     [STATEMENT_FREE_MEMORY] = {READS, BY_CHECK | BY_SWEEP, 10, 0, "SELECT available_physical_memory_kb / 1024 FROM sys.dm_os_sys_memory"},
+
+    [STATEMENT_USER_SESSIONS] = {READS, BY_CHECK | BY_TRIALS, 0, 0, "SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE is_user_process = 1 AND session_id <> @@SPID AND (program_name IS NULL OR program_name NOT LIKE 'sweetspot %')"},
 
     [STATEMENT_DATABASE]          = {READS, BY_TRIALS, 0, 0, "SELECT state, source_database_id, database_id, is_read_only, user_access, is_in_standby FROM sys.databases WHERE name = ?"},
     [STATEMENT_MIRRORING_ROLE]    = {READS, BY_TRIALS, 0, 0, "SELECT m.mirroring_role FROM sys.database_mirroring AS m JOIN sys.databases AS d ON d.database_id = m.database_id WHERE d.name = ?"},
