@@ -165,8 +165,8 @@ static void a_server_without_such_locks_is_measured_with_a_warning(void **state)
     static const char *const faults[] = {
         "{'do':'hide','match':'sp_getapplock'}",
         "{'do':'refuse_right','match':'EXECUTE sp_getapplock'}",
-        "{'do':'error','match':'EXECUTE @answer','number':40515,'severity':16,'times':-1,"
-        "'text':'not here'}",
+        ("{'do':'error','match':'EXECUTE @answer','number':40515,'severity':16,'times':-1,"
+         "'text':'not here'}"),
     };
     static const char *const numbers[] = {"sp_getapplock", "EXECUTE", "not here"};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {

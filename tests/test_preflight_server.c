@@ -59,7 +59,7 @@ static void what_can_be_backed_up_all_the_same_is_told(void **state)
         const char *scenario, *words; /* words NULL: nothing to tell */
     } cases[] = {
         {SALES(",'replica_role':'SECONDARY'"), "Sales is a secondary replica here"},
-        {SALES(",'replica_role':'PRIMARY'"), NULL},
+        {SALES(",'replica_role':'PRIMARY'"), "looks like production"},
         {SALES(",'read_only':true"), NULL},
         {SALES(",'encrypted':true"), "Sales is encrypted (TDE)"},
     };
@@ -72,7 +72,8 @@ static void what_can_be_backed_up_all_the_same_is_told(void **state)
             fail_msg("%s: %s", cases[i].scenario, cJSON_PrintUnformatted(at(job, "error")));
         cJSON *report = sweep_report_of(house, id);
         assert_true(warns(report, cases[i].words ? cases[i].words : "simulat"));
-        assert_false(!cases[i].words && warns(report, "replica"));
+        assert_int_equal(warns(report, "secondary replica"), i == 0);
+        assert_int_equal(warns(report, "primary replica"), i == 1);
         cJSON_Delete(report);
         cJSON_Delete(job);
         free(id);

@@ -160,10 +160,11 @@ static void each_sign_is_told_and_nothing_else(void **state)
 {
     (void)state;
     static const char *const environments[] = {"production", "test", "development"};
-    static const char *const words[] = {"primary replica of 2 databases",
-                                        "Enterprise Edition with "
-                                        "21 sessions",
-                                        "called sql-prod"};
+    static const char *const words[] = {
+        "primary replica of 2 databases",
+        "Enterprise Edition with 21 sessions",
+        "called sql-prod",
+    };
     assert_int_equal(production_sign_count(), JSON_COUNT(words));
     for (size_t environment = 0; environment < JSON_COUNT(environments); environment++)
         for (int bits = 0; bits < 32; bits++) {
