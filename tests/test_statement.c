@@ -195,8 +195,8 @@ static void only_known_rows_change_anything(void **state)
                                         "EXEC master.dbo.xp_fixeddrives",
                                         "DBCC TRACESTATUS ",
                                         "USE ",
-                                        "DECLARE @answer int; EXECUTE @answer = "
-                                        "master.sys.sp_getapplock ",
+                                        ("DECLARE @answer int; EXECUTE @answer = "
+                                         "master.sys.sp_getapplock "),
                                         "EXECUTE master.sys.sp_releaseapplock "};
     for (int row = 0; row < STATEMENT_COUNT; row++) {
         const char *text = statement_text((enum statement)row);
