@@ -133,14 +133,6 @@ static int take_lanes(struct scene *scene, struct err *err)
     return 0;
 }
 
-static bool is_measured(const struct scene *scene, const char *name)
-{
-    for (size_t i = 0; i < scene->running_count; i++)
-        if (scene->running[i].exclusive && strcmp(scene->running[i].instance, name) == 0)
-            return true;
-    return false;
-}
-
 static bool lane_is_busy(const struct scene *scene, const struct instance *instance)
 {
     const cJSON *lane;
@@ -166,10 +158,13 @@ static int must_wait_for_cleanup(struct db *db, struct cleaners *cleaners, const
 static int instance_is_busy(const struct scene *scene, const struct job_row *row, bool *out,
                             struct err *err)
 {
-    *out = is_measured(scene, row->instance);
-    return *out || !row->exclusive
-               ? 0
-               : store_job_kept_back(scene->db, row->instance, scene->now_ms, out, err);
+    *out = false;
+    for (size_t i = 0; i < scene->running_count; i++)
+        *out |=
+            scene->running[i].exclusive && strcmp(scene->running[i].instance, row->instance) == 0;
+    if (*out || !row->exclusive)
+        return 0;
+    return store_job_kept_back(scene->db, row->instance, scene->now_ms, out, err);
 }
 
 /* A zone that went missing: no window is known to be open. */

@@ -352,7 +352,7 @@ static void a_check_tells_what_to_grant(void **state)
         "{\"reachable\":true,\"authenticated\":false,\"version\":\"16.0.4100.1\",\"edition\":"
         "\"Developer Edition\",\"platform\":\"Linux\",\"clock_offset_s\":-1.5,\"kinds\":{"
         "\"backup_sweep\":{\"ready\":true,\"missing\":[]},\"trace_flag\":{\"ready\":false,"
-        "\"missing\":[\"sysadmin (DBCC TRACEON)\"]}}}");
+        "\"missing\":[\"sysadmin (DBCC TRACEON)\"]}},\"warnings\":[\"looks\\u001b\"]}");
     cJSON *away = cJSON_Parse("{\"reachable\":false,\"error\":{\"number\":18456,\"message\":"
                               "\"Login failed\\u001b\"}}");
     struct buf text = {0};
@@ -362,7 +362,8 @@ static void a_check_tells_what_to_grant(void **state)
                         "clock is -1.500 s from ours\n"
                         "backup_sweep         ready\n"
                         "trace_flag           not ready\n"
-                        "    grant sysadmin (DBCC TRACEON)\n");
+                        "    grant sysadmin (DBCC TRACEON)\n"
+                        "warning: looks?\n");
     buf_clear(&text);
     assert_false(show_check(away, &text));
     assert_string_equal(buf_text(&text), "not reachable: Login failed?\n");

@@ -330,7 +330,7 @@ bool sim_sp_getapplock(struct frame *f, struct parameter *params, int n, int *st
     static const char *const names[] = {"sp_getapplock", "@Resource",    "@LockMode", "@LockOwner",
                                         "@LockTimeout",  "@DbPrincipal", NULL};
     struct session *s = f->session;
-    struct call call = {.session = s, .timeout_ms = -1};
+    struct call call = {.session = s, .resource = "", .timeout_ms = -1};
     *status = FAILED;
     if (!knows_names(s, params, n, names))
         return false;
@@ -361,7 +361,7 @@ bool sim_sp_releaseapplock(struct frame *f, struct parameter *params, int n, int
     static const char *const names[] = {"sp_releaseapplock", "@Resource", "@LockOwner",
                                         "@DbPrincipal", NULL};
     struct session *s = f->session;
-    struct call call = {.session = s};
+    struct call call = {.session = s, .resource = ""};
     *status = FAILED;
     if (!knows_names(s, params, n, names))
         return false;
