@@ -279,15 +279,17 @@ static bool end_messages(struct plan *p, int said)
     return true;
 }
 
-/* Who backs up is counted as long as its session lasts, not as long as the statement. */
-static void note_session_locked(struct session *s)
+/* A session's backups belong together: what others do between two of them disturbs, too. */
+static void note_span_locked(struct session *s, bool begins)
 {
-    int count = 0;
-    s->backs_up = true;
-    for (const struct session *other = s->sim->sessions; other; other = other->next)
-        count += other->backs_up;
-    if (count > s->sim->most_backing_up)
-        s->sim->most_backing_up = count;
+    struct sim *sim = s->sim;
+    int64_t now = ++sim->span_clock;
+    if (s->span == 0) {
+        sim->spans = sim_realloc(sim->spans, (size_t)(sim->span_count + 1) * sizeof(*sim->spans));
+        sim->spans[sim->span_count++].from = now;
+        s->span = sim->span_count;
+    }
+    sim->spans[s->span - 1].until = begins ? INT64_MAX : now;
 }
 
 static bool run(struct plan *p)
@@ -312,7 +314,7 @@ static bool run(struct plan *p)
     p->start_us = sim_now_us_locked(sim);
     p->started = true;
     p->number = ++sim->backups_begun;
-    note_session_locked(s);
+    note_span_locked(s, true);
     sim_moments_run_locked(sim, p->number, 0);
     pthread_cond_broadcast(&sim->changed);
     pthread_mutex_unlock(&sim->lock);
@@ -334,6 +336,7 @@ static void end(struct plan *p, bool good)
     struct sim_db *db = sim_db_by_id_locked(sim, p->db_id);
     if (db)
         db->backups_running--;
+    note_span_locked(s, false);
     s->command = NULL;
     s->command_db = 0;
     s->percent = 0;

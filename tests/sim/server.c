@@ -374,8 +374,15 @@ void sim_release(struct sim *sim)
 
 int sim_most_backing_up(struct sim *sim)
 {
+    int most = 0;
     pthread_mutex_lock(&sim->lock);
-    int most = sim->most_backing_up;
+    for (int i = 0; i < sim->span_count; i++) { /* how many last at the moment that one begins */
+        int64_t moment = sim->spans[i].from;
+        int count = 0;
+        for (int k = 0; k < sim->span_count; k++)
+            count += sim->spans[k].from <= moment && sim->spans[k].until >= moment;
+        most = count > most ? count : most;
+    }
     pthread_mutex_unlock(&sim->lock);
     return most;
 }

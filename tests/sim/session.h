@@ -72,7 +72,7 @@ struct session {
     double percent;
     int64_t remaining_ms;
     bool held, killed;
-    bool backs_up;          /* it began a BACKUP once */
+    int span;              /* of its backups, from 1; 0 = it began none */
     bool read_only_intent; /* the client said ApplicationIntent=ReadOnly */
     /* its own */
     bool sysadmin;

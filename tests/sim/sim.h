@@ -54,7 +54,8 @@ uint64_t sim_last_log_lsn(struct sim *sim, const char *database);
 int sim_history_count(struct sim *sim);
 int sim_database_count(struct sim *sim);
 
-/* The most sessions that were there at one time and had each begun a BACKUP before. */
+/* The most sessions that backed up at one time, each from its first BACKUP to the end of its last
+ * one, so also between two of them. */
 int sim_most_backing_up(struct sim *sim);
 
 /* One fault as JSON: {"do": verb, …}. 0, or -1 and a sentence in error (SIM_ERROR_SIZE). */

@@ -264,6 +264,7 @@ void sim_world_free(struct sim *sim)
     free(sim->folders);
     free(sim->files);
     free(sim->statements);
+    free(sim->spans);
 }
 
 void sim_restart_locked(struct sim *sim)

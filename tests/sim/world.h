@@ -208,6 +208,10 @@ struct sim_fault {
 struct session;
 struct sim_applock;
 
+struct sim_span { /* from a session's first BACKUP to the end of its last one, by span_clock */
+    int64_t from, until;
+};
+
 struct sim {
     int major, minor, build, revision;
     char *edition, *server_name, *host_name, *collation, *language;
@@ -268,7 +272,9 @@ struct sim {
     struct session *sessions;
     struct session *ended; /* threads to join */
     struct sim_applock *applocks;
-    int most_backing_up; /* sessions at one time that had begun a BACKUP */
+    struct sim_span *spans; /* one for each session that began a BACKUP, gone ones too */
+    int span_count;
+    int64_t span_clock; /* counts the begins and ends of BACKUP */
     int next_spid, next_table_id;
     int attentions, held;
     unsigned releases; /* counts sim_release */
