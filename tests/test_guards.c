@@ -250,6 +250,14 @@ static void files_need_room_and_leave_the_margin(void **state)
     expect(&input, "room", GUARDS_REFUSE, "may take 2049 MiB, and min_free_disk_mib keeps 1024");
     input.backups = 3;
     expect(&input, "room", GUARDS_REFUSE, "(the server does not delete our files)");
+    input.what = "trial";
+    input.bytes = 0; /* beside the margin nothing is asked for */
+    input.preallocated_bytes = 0;
+    input.free_bytes = GIB;
+    goes(&input);
+    input.free_bytes = GIB - 1;
+    expect(&input, "room", GUARDS_REFUSE,
+           "has 1023 MiB free, and min_free_disk_mib keeps 1024 MiB: no trial is begun");
 }
 
 static void a_running_backup_stops_at_the_margin(void **state)
@@ -265,7 +273,9 @@ static void a_running_backup_stops_at_the_margin(void **state)
     input.free_bytes = GIB;
     goes(&input);
     input.free_bytes = GIB - 1;
-    expect(&input, "margin", GUARDS_FAIL, "fell to 1023 MiB free");
+    expect(&input, "margin", GUARDS_FAIL, "fell to 1023 MiB free while the backup ran");
+    input.what = "trial";
+    expect(&input, "margin", GUARDS_FAIL, "1024 MiB: the trial was cancelled");
 }
 
 static void others_are_waited_for_and_then_the_trial_is_repeated(void **state)

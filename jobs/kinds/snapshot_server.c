@@ -272,6 +272,8 @@ int snapshot_check_plan(struct run *run, const struct snapshot_parameters *param
                                  most_snapshots(parameters), err) < 0)
             return -1;
     }
+    if (snapshot_check_margin(run, parameters->database, err) < 0)
+        return -1;
     return check_budget(run, parameters, err);
 }
 

@@ -10,6 +10,7 @@
 #define MIB ((int64_t)1 << 20)
 
 const struct guards_input GUARDS_INPUT = {
+    .what = "backup",
     .window_open = true,
     .longest_ms = -1,
     .used_ms = -1,
@@ -312,6 +313,13 @@ static void say_unknown_size(input *in, char *out)
 
 static void say_no_room(input *in, char *out)
 {
+    if (needed_mib(in) <= 0) {
+        put(out,
+            "%.100s has %.0f MiB free, and min_free_disk_mib keeps %" PRId64 " MiB: no %s is "
+            "begun",
+            in->name, free_mib(in), in->margin_mib, in->what);
+        return;
+    }
     put(out,
         "%.100s has %.0f MiB free; %" PRId64 " backup(s) may take %.0f MiB, and min_free_disk_mib "
         "keeps %" PRId64 " MiB%s",
@@ -322,9 +330,9 @@ static void say_no_room(input *in, char *out)
 static void say_margin(input *in, char *out)
 {
     put(out,
-        "%.100s fell to %.0f MiB free while the backup ran, and min_free_disk_mib keeps %" PRId64
-        " MiB: the backup was cancelled",
-        in->name, free_mib(in), in->margin_mib);
+        "%.100s fell to %.0f MiB free while the %s ran, and min_free_disk_mib keeps %" PRId64
+        " MiB: the %s was cancelled",
+        in->name, free_mib(in), in->what, in->margin_mib, in->what);
 }
 
 static void say_foreign(input *in, char *out)

@@ -103,6 +103,8 @@ static const struct {
     [STATEMENT_RECOVERY]          = {READS, BY_SNAPSHOT, 0, 0, "SELECT recovery_model FROM sys.databases WHERE name = ?"},
     [STATEMENT_FOREIGN_SNAPSHOTS] = {READS, BY_SNAPSHOT, 0, 0, "SELECT s.name FROM sys.databases AS s JOIN sys.databases AS d ON d.database_id = s.source_database_id WHERE d.name = ? AND s.name NOT LIKE ? ORDER BY s.name"},
     [STATEMENT_DATA_FILES]        = {READS, BY_SNAPSHOT, 0, 0, "SELECT f.name, f.file_id FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ? AND f.type = 0 ORDER BY f.file_id"},
+    /* data, log and containers: what a workload may let grow */
+    [STATEMENT_FILE_PATHS]        = {READS, BY_SNAPSHOT, 0, 0, "SELECT f.physical_name FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ? ORDER BY f.file_id"},
     [STATEMENT_SNAPSHOT_STATES]   = {READS, BY_SNAPSHOT, 0, 0, "SELECT name, state FROM sys.databases WHERE source_database_id IS NOT NULL AND name LIKE ?"},
     [STATEMENT_SNAPSHOT_SIZES]    = {READS, BY_SNAPSHOT, 0, 0, "SELECT SUM(s.size_on_disk_bytes) FROM sys.databases AS d CROSS APPLY sys.dm_io_virtual_file_stats(d.database_id, NULL) AS s WHERE d.source_database_id IS NOT NULL AND d.name LIKE ?"},
     [STATEMENT_SNAPSHOT_SPARSE]   = {READS, BY_SNAPSHOT, 0, 0, "SELECT MIN(CONVERT(int, f.is_sparse)) FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.source_database_id IS NOT NULL AND f.type = 0 AND d.name LIKE ?"},
