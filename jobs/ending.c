@@ -192,7 +192,7 @@ static int undo(struct run *run, struct err *err)
 static cJSON *clean_up(struct run *run)
 {
     struct err err = {0};
-    if (run_session(run) && mssql_gave_up(run_session(run))) {
+    if (run_gave_up(run)) {
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=\"the server ignored a cancel\"");
         return look_behind(run);
     }
@@ -322,8 +322,17 @@ static bool is_passing(const struct err *err)
            (err->code == ERR_SQL && message_is_passing(err->detail));
 }
 
+/* For the next look, which may be another process's. */
+static void note_given_up(struct run *run)
+{
+    struct err err = {0};
+    if (run_gave_up(run) && journal_note_given_up(run, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "given_up_not_noted", "error=%s", log_quote(err.msg));
+}
+
 void ending_settle(struct run *run, int rc, struct err *err)
 {
+    note_given_up(run);
     (void)run_keep_undisturbed(run, true); /* nothing measures any more */
     enum run_stop why = (enum run_stop)atomic_load(&run->stop);
     if (rc == 0) {

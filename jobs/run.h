@@ -49,6 +49,8 @@ struct run {
     struct run_estimate estimate; /* by the preflight */
     struct probe probe;
     bool connected;      /* a login succeeded */
+    bool left_session;   /* one broke or was given up, and may still work on the server */
+    bool gave_up;        /* one was given up: a cancel was not answered */
     bool looks_only;     /* for a plan: nothing is changed, on the server or in the store */
     bool no_history;     /* msdb cannot be read */
     struct buf warnings; /* one line each, for the report */
@@ -129,6 +131,10 @@ void run_close_second(struct run *run);
 
 /* The session, for the worker. */
 struct mssql *run_session(struct run *run);
+
+/* True when a session of this run was given up: the server may still be at its statement, whose
+ * effects must not be touched yet. */
+bool run_gave_up(const struct run *run);
 
 /* True once a login succeeded in this run. */
 bool run_session_was_open(const struct run *run);

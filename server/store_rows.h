@@ -214,6 +214,8 @@ struct intent_row {
     char *state;  /* open, undone, failed */
     char *detail; /* why it failed, or NULL */
     int64_t created_at;
+    int64_t given_up_at; /* since when its session is given up, and may still be at it; 0: it is not
+                          */
 };
 void intent_row_fini(struct intent_row *row);
 MUST_CHECK int store_intent_insert(struct db *db, const struct intent_row *row, struct err *err);
@@ -225,6 +227,8 @@ MUST_CHECK int store_intent_pending(struct db *db, const char *instance, const c
                                     bool *out_pending, struct err *err);
 MUST_CHECK int store_intent_close(struct db *db, const char *id, const char *state,
                                   const char *detail, struct err *err);
+/* All open ones of this job. */
+MUST_CHECK int store_intent_give_up(struct db *db, const char *job, int64_t at_ms, struct err *err);
 /* Of one job (job not NULL) or instance; only those in `state` when it is not NULL. */
 MUST_CHECK int store_intent_list(struct db *db, const char *job, const char *instance,
                                  const char *state, struct intent_row **out_rows, size_t *out_count,

@@ -88,8 +88,9 @@ static const struct {
 
     /* what began and ended between two looks at the requests, VSS snapshots too (device_type 7) */
     [STATEMENT_FOREIGN_BACKUP] = {READS, BY_TRIALS, 0, 0, "SELECT TOP (1) backup_set_id, CONVERT(int, is_snapshot) FROM msdb.dbo.backupset WHERE name IS NULL OR LEFT(name, 10) <> 'sweetspot:' ORDER BY backup_set_id DESC"},
-    /* what an earlier session of one job, by its program's name, is still at */
-    [STATEMENT_FORMER_WORK]    = {READS, BY_TRIALS, 0, 0, "SELECT COUNT(*) FROM sys.dm_exec_requests AS r JOIN sys.dm_exec_sessions AS s ON s.session_id = r.session_id WHERE s.program_name = ? AND s.session_id <> @@SPID"},
+    /* what an earlier session of one job, by its program's name, is still at; and whether it would be seen: the first
+     * right is 2022's, and NULL before */
+    [STATEMENT_FORMER_WORK]    = {READS, BY_TRIALS, 0, 0, "SELECT COUNT(*), COALESCE(HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER PERFORMANCE STATE'), HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE')) FROM sys.dm_exec_requests AS r JOIN sys.dm_exec_sessions AS s ON s.session_id = r.session_id WHERE s.program_name = ? AND s.session_id <> @@SPID"},
 
     /* COPY_ONLY always: a benchmark must not become the base of somebody's differential backups */
     [STATEMENT_BACKUP] = {CHANGES, BY_BACKUPS, 0, 0, "BACKUP DATABASE {database} TO {devices} WITH COPY_ONLY{options}, NAME = {name}, STATS = 5"},

@@ -535,15 +535,19 @@ GROUP BY 1, 2 ORDER BY 1, 2;
 -- === intents =====================================================================================
 
 -- part: intent_columns
-id, job, instance, action, object, prior, state, detail, created_at
+id, job, instance, action, object, prior, state, detail, created_at, given_up_at
 
 -- name: intent_insert
 -- Committed before the change it announces is made.
-INSERT INTO intent ({intent_columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+INSERT INTO intent ({intent_columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- name: intent_close
 -- Undone, or failed and why.
 UPDATE intent SET state = ?2, detail = ?3 WHERE id = ?1;
+
+-- name: intent_give_up
+-- The session that made them may still be at it.
+UPDATE intent SET given_up_at = ?2 WHERE job = ?1 AND state = 'open';
 
 -- name: intent_list_leftover
 -- For each instance where nothing measures and the login is not refused: the first thing that is not

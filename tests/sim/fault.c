@@ -29,6 +29,7 @@ static const struct verb verbs[] = {
     {"error_at_percent", SIM_ERROR_AT_PERCENT, 50},
     {"error_after_4035", SIM_ERROR_LATE, 0},
     {"ignore_attention", SIM_IGNORE_ATTENTION, 0},
+    {"ignore_close", SIM_IGNORE_CLOSE, 0},
     {"refuse_login", SIM_REFUSE_LOGIN, 0},
     {"hold_at_percent", SIM_HOLD_AT_PERCENT, 50},
     {"hold_before", SIM_HOLD_STATEMENT, 0},
