@@ -1,6 +1,7 @@
 #include "jobs/ending.h"
 #include "jobs/event.h"
 #include "jobs/findings.h"
+#include "jobs/guarding.h"
 #include "jobs/journal.h"
 #include "jobs/kind.h"
 #include "jobs/measure/messages.h"
@@ -294,6 +295,16 @@ static void wait_for_instance(struct run *run, const struct err *err)
     go_back(run, JOB_WAITING, "unreachable", run->row.attempts++ == 0);
 }
 
+/* Into the next window, unless what the end of this one cut would be cut there, too. */
+static void leave_window(struct run *run)
+{
+    struct err err = {0};
+    if (guarding_outlasts(run, &err) < 0 && err.code == ERR_REFUSED)
+        end_early(run, JOB_FAILED, &err, NULL);
+    else /* a store that failed decides nothing */
+        go_back(run, JOB_WAITING, "window", false);
+}
+
 static void settle_stopped(struct run *run, enum run_stop why, const struct err *err)
 {
     switch (why) {
@@ -304,7 +315,7 @@ static void settle_stopped(struct run *run, enum run_stop why, const struct err 
         end_early(run, JOB_TIMED_OUT, err, NULL);
         break;
     case RUN_WINDOW:
-        go_back(run, JOB_WAITING, "window", false);
+        leave_window(run);
         break;
     case RUN_SHUTDOWN:
         go_back(run, JOB_QUEUED, NULL, false);

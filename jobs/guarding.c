@@ -4,6 +4,7 @@
 #include "jobs/window.h"
 #include "server/clock.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,45 @@ int guarding_time(struct run *run, int arm, struct err *err)
         return -1;
     struct guards_answer answer = guards_judge(&input);
     return heed(run, &input, &answer, err);
+}
+
+/* Nothing but this trial, the last one, began in this try. */
+static bool is_first(const struct run *run)
+{
+    return run->trial_count < 2 || run->trials[run->trial_count - 2].started_at < run->began_at;
+}
+
+/* It was under way for most of the time that the window left it: nobody set the clock on. */
+static bool ran_to_the_end(const struct trial *trial, const struct window_span *span)
+{
+    double left_s = (double)(span->closes_at - trial->started_at) / 1000;
+    return isnan(trial->elapsed_s) || trial->elapsed_s >= 0.9 * left_s;
+}
+
+int guarding_outlasts(const struct run *run, struct err *err)
+{
+    const struct trial *trial = run->trial_count > 0 ? &run->trials[run->trial_count - 1] : NULL;
+    struct instance instance;
+    struct window_span span;
+    struct err no_zone;
+    bool found = false;
+    if (!trial || trial->status != TRIAL_CANCELLED || trial->started_at < run->began_at)
+        return 0; /* the window closed between two trials */
+    if (run_read_instance(run, &instance, err) < 0)
+        return -1;
+    if (window_around(instance.windows, trial->started_at, &found, &span, &no_zone) < 0)
+        found = false;
+    instance_fini(&instance);
+    if (!found || clock_wall_ms() < span.closes_at || !ran_to_the_end(trial, &span) ||
+        !window_was_whole(&span, trial->started_at, is_first(run), run->began_at))
+        return 0;
+    char from[CLOCK_TEXT_SIZE];
+    char to[CLOCK_TEXT_SIZE];
+    return err_set(err, ERR_REFUSED, 0,
+                   "one trial of %.60s takes longer than the window (%s to %s): it had all of it "
+                   "and was cancelled at its end",
+                   run->plan.arms[trial->arm].label, clock_format(span.opens_at, from),
+                   clock_format(span.closes_at, to));
 }
 
 /* --- memory -------------------------------------------------------------------------------- */

@@ -142,6 +142,36 @@ static void a_trial_that_cannot_end_in_the_window_waits_for_the_next(void **stat
     free(id);
 }
 
+/* The first night shows nothing, for the job came late; in the second it has the whole window. */
+static void a_trial_that_outlasts_its_window_fails_the_job_instead_of_coming_back(void **state)
+{
+    struct harness *house = *state;
+    int64_t closes_at;
+    register_window(house, 30, 201, &closes_at);
+    sweep_fault(house->sim, HOLD("2,'times':2"));
+    char *id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, TWO));
+    wait_held(house);
+    clock_pass_ms(closes_at - clock_wall_ms() + SECOND);
+    cJSON_Delete(harness_wait_state(house, id, "waiting", "window"));
+    harness_stop_daemon(house);
+    clock_pass_ms(closes_at + 24 * HOUR - 35 * MINUTE - clock_wall_ms());
+    harness_start_daemon(house);
+    wait_held(house);
+    clock_pass_ms(closes_at + 24 * HOUR - clock_wall_ms() + SECOND);
+    cJSON *job = harness_wait(house, id);
+    assert_string_equal(text_at(job, "state"), "failed");
+    assert_string_equal(text_at(job, "cleanup"), "done");
+    assert_true(sweep_error_says(job, "one trial of BUFFERCOUNT=50"));
+    assert_true(sweep_error_says(job, "takes longer than the window ("));
+    cJSON *trials = sweep_trials_of(house, id);
+    assert_int_equal(sweep_count(trials, NULL, "ok"), 1); /* what stands is kept */
+    assert_int_equal(sweep_count(trials, NULL, "cancelled"), 2);
+    sweep_nothing_left(house->sim);
+    cJSON_Delete(trials);
+    cJSON_Delete(job);
+    free(id);
+}
+
 static void windows_that_are_changed_hold_for_the_next_trial(void **state)
 {
     struct harness *house = *state;
@@ -311,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TIMED(a_window_that_closes_cancels_the_backup_and_the_next_one_goes_on),
         TIMED(a_trial_that_cannot_end_in_the_window_waits_for_the_next),
+        TIMED(a_trial_that_outlasts_its_window_fails_the_job_instead_of_coming_back),
         TIMED(windows_that_are_changed_hold_for_the_next_trial),
         TIMED(a_clock_that_is_set_on_stops_and_one_set_back_starts_nothing_twice),
         TIMED(a_job_that_ignores_windows_passes_one_that_waits),
