@@ -1,5 +1,8 @@
 #include "jobs/guarding.h"
+#include "jobs/kind.h"
 #include "jobs/member.h"
+#include "jobs/moment.h"
+#include "jobs/preflight.h"
 #include "jobs/send.h"
 #include "jobs/window.h"
 #include "server/clock.h"
@@ -190,33 +193,30 @@ int guarding_memory(struct run *run, struct err *err)
 
 /* --- before a trial ------------------------------------------------------------------------- */
 
-/* Somebody else's work now, as its command; "" when there is none or it cannot be seen. */
-static void look_for_foreign(struct run *run, char *out, size_t size)
-{
-    struct mssql_rows *rows = NULL;
-    struct err ignored; /* not permitted: not known */
-    out[0] = '\0';
-    if (send_ask(run_session(run), STATEMENT_FOREIGN_WORK, NULL, 0, &rows, &ignored) == 0 &&
-        mssql_text(rows, 0, 0))
-        (void)snprintf(out, size, "%s", mssql_text(rows, 0, 0));
-    mssql_rows_free(rows);
-}
-
 /* One look at everything. */
 static int judge_trial(struct run *run, int arm, int64_t since_ns, struct guards_answer *out,
                        struct err *err)
 {
     struct guards_input input = GUARDS_INPUT;
-    char foreign[64];
+    struct moment moment;
+    const char *database = member_text(run->plan.arms[arm].settings, "database");
+    const struct plan_database *before = database ? plan_database(&run->plan, database) : NULL;
     if (read_time(run, arm, &input, err) < 0)
         return -1;
     fill_buffers(run, &run->plan.arms[arm], &input);
     if (input.buffercount > 0)
         input.free_memory_mib = free_memory_mib(run);
-    look_for_foreign(run, foreign, sizeof foreign);
-    input.foreign = foreign[0] ? foreign : NULL;
+    moment_look(run, database, &moment);
+    input.name = database;
+    input.role = moment.role;
+    input.role_before = before ? (enum guards_role)before->role : GUARDS_ROLE_NONE;
+    input.workload_writes = run->definition.kind->statements == BY_SNAPSHOT;
+    input.foreign = moment.foreign[0] ? moment.foreign : NULL;
     input.waited_ms = (clock_mono_ns() - since_ns) / 1000000;
     *out = guards_judge(&input);
+    if (out->verdict != GUARDS_REFUSE && moment.state > 0 &&
+        preflight_state(run, database, moment.state, err) < 0)
+        return -1;
     return heed(run, &input, out, err);
 }
 
@@ -233,7 +233,7 @@ int guarding_trial(struct run *run, int arm, struct guards_answer *out_answer, s
             break;
         case GUARDS_REFUSE:
         case GUARDS_TIME_OUT: /* heeded already */
-            return err_set(err, ERR_REFUSED, 0, "%s", out_answer->text);
+            return err_set(err, ERR_REFUSED, out_answer->number, "%s", out_answer->text);
         case GUARDS_WARN:
             run_warn(run, "%s", out_answer->text);
             out_answer->verdict = GUARDS_GO;

@@ -17,8 +17,9 @@ MUST_CHECK int guarding_time(struct run *run, int arm, struct err *err);
 MUST_CHECK int guarding_outlasts(const struct run *run, struct err *err);
 
 /* As guarding_time, then waits for other people's work on the instance to end, and looks at the
- * server's memory. out_answer: GUARDS_GO, or GUARDS_FAIL or GUARDS_REPEAT with the reason why the
- * trial must not be started. -1: the run cannot go on. */
+ * server's memory and at what the database is by now. out_answer: GUARDS_GO, or GUARDS_FAIL or
+ * GUARDS_REPEAT with the reason why the trial must not be started. -1: the run cannot go on;
+ * ERR_REFUSED with a message's number where the database was failed over or cannot be used. */
 MUST_CHECK int guarding_trial(struct run *run, int arm, struct guards_answer *out_answer,
                               struct err *err);
 

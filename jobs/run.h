@@ -53,6 +53,7 @@ struct run {
     bool gave_up;        /* one was given up: a cancel was not answered */
     bool looks_only;     /* for a plan: nothing is changed, on the server or in the store */
     bool no_history;     /* msdb cannot be read */
+    bool no_roles;       /* the server shows no availability replicas, or not to this login */
     struct buf warnings; /* one line each, for the report */
     int64_t stop_at_ns;  /* clock_mono_ns() at which limits.minutes are used up, by this and earlier
                             tries; set once before the run is shared */

@@ -74,7 +74,8 @@ struct guards_input {
 
     /* availability groups */
     enum guards_role role;
-    bool workload_writes; /* into the database itself */
+    enum guards_role role_before; /* when the job was prepared */
+    bool workload_writes;         /* into the database itself */
 };
 
 /* Nothing known and nothing in the way. */

@@ -85,6 +85,8 @@ static const struct {
     [STATEMENT_READS]          = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?"},
     [STATEMENT_READS_PLAIN]    = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?"},
     [STATEMENT_FOREIGN_WORK]   = {READS, BY_TRIALS | BY_CHECK, 0, 0, "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%' OR command LIKE 'Dbcc%')"},
+    /* the same, with what the database is just now: before each trial */
+    [STATEMENT_MOMENT]         = {READS, BY_TRIALS, 11, 0, "SELECT TOP (1) command, d.state, r.role FROM sys.databases AS d LEFT JOIN sys.dm_hadr_availability_replica_states AS r ON r.replica_id = d.replica_id AND r.is_local = 1 LEFT JOIN sys.dm_exec_requests ON session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%' OR command LIKE 'Dbcc%') WHERE d.name = ?"},
 
     /* what began and ended between two looks at the requests, VSS snapshots too (device_type 7) */
     [STATEMENT_FOREIGN_BACKUP] = {READS, BY_TRIALS, 0, 0, "SELECT TOP (1) backup_set_id, CONVERT(int, is_snapshot) FROM msdb.dbo.backupset WHERE name IS NULL OR LEFT(name, 10) <> 'sweetspot:' ORDER BY backup_set_id DESC"},
