@@ -7,6 +7,7 @@
 #include "jobs/measure/messages.h"
 #include "jobs/progress.h"
 #include "server/clock.h"
+#include "server/limits.h"
 #include "server/log.h"
 #include "server/mem.h"
 
@@ -23,7 +24,7 @@ void ending_set_first_retry(int64_t ms)
     atomic_store(&retry_first_ms, ms);
 }
 
-#define RETRY_LONGEST_MS 300000
+#define RETRY_LONGEST_MS (LIMIT_RETRY_S * INT64_C(1000))
 #define STORE_PAUSE_MS 1000 /* after the first write that failed; doubled up to the longest */
 #define STORE_PAUSE_LONGEST_MS 60000
 
@@ -272,18 +273,33 @@ static void go_back(struct run *run, enum job_state state, const char *reason, b
     store_ending(&ending);
 }
 
+/* For how long the instance is away, by the steady clock; -1: it was there before this try. Up to
+ * this try the stored moments move with the wall clock when that is set (jobs/scheduler.h), and so
+ * they are moments of its begin. */
+static int64_t away_ms(const struct run *run, int64_t limit_ms)
+{
+    const struct job_row *row = &run->row;
+    int64_t tried_ms = (clock_mono_ns() - run->began_ns) / 1000000;
+    int64_t before_ms = run->began_at - row->unreachable_since;
+    /* A try that comes long after it was due was kept back by something else (a window, a daemon
+     * that was down): the time since then says nothing about the instance. */
+    if (row->unreachable_since == 0 || run->began_at - row->retry_at > limit_ms)
+        return -1;
+    return (before_ms > 0 ? before_ms : 0) + tried_ms;
+}
+
 /* Waits and tries again, 5 s up to 5 min apart, at most unreachable_minutes in all. */
 static void wait_for_instance(struct run *run, const struct err *err)
 {
     int64_t now = clock_wall_ms();
     int64_t limit_ms = run->parts->config->unreachable_minutes * 60000;
-    /* A try that comes long after it was due was kept back by something else (a window, a daemon
-     * that was down): the time since then says nothing about the instance. */
-    if (run->row.unreachable_since == 0 || now - run->row.retry_at > limit_ms) {
-        run->row.unreachable_since = now;
+    int64_t away = away_ms(run, limit_ms);
+    if (away < 0) { /* since this try */
         run->row.attempts = 0;
+        away = 0;
     }
-    if (now - run->row.unreachable_since >= limit_ms) {
+    run->row.unreachable_since = now - away;
+    if (away >= limit_ms) {
         end_early(run, JOB_FAILED, err, NULL);
         return;
     }

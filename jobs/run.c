@@ -57,6 +57,7 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     run->row = *row;
     *row = (struct job_row){0};
     run->began_at = clock_wall_ms();
+    run->began_ns = clock_mono_ns();
     run->deadline_at = run->row.deadline;
     run->next_seq = 1;
     run->failed_memory = INFINITY;

@@ -58,6 +58,7 @@ struct run {
     int64_t stop_at_ns;  /* clock_mono_ns() at which limits.minutes are used up, by this and earlier
                             tries; set once before the run is shared */
     int64_t began_at;    /* wall ms, when this try of the job began. Never changes */
+    int64_t began_ns;    /* the same moment of clock_mono_ns() */
     int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
     _Atomic int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
     bool settled;               /* its end, or that it goes on later, is stored */

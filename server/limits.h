@@ -39,6 +39,7 @@
  * back. */
 #define LIMIT_GIVEN_UP_S 600
 #define LIMIT_LOGIN_S 15      /* a login that takes longer is "unreachable" */
+#define LIMIT_RETRY_S 300             /* an instance that is away is asked at least so often */
 #define LIMIT_CHECK_S 15      /* a person waits for it, and so do proxies */
 #define LIMIT_SNAPSHOT_S 1800 /* of a trial: they slow all writes, block restores */
 

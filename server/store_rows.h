@@ -95,6 +95,11 @@ MUST_CHECK int store_job_update(struct db *db, struct job_row *row, struct err *
 /* Notes whose moment (not_before, retry_at) has passed, without a new version. Until it is noted
  * such a job costs store_job_heads a little each time. In a write. */
 MUST_CHECK int store_job_wake(struct db *db, int64_t now_ms, struct err *err);
+/* Moves the retries of jobs that wait for an instance that is away, as the clock was set. */
+MUST_CHECK int store_job_shift_retries(struct db *db, int64_t by_ms, struct err *err);
+/* The same jobs are tried at longest_ms from now at the latest. */
+MUST_CHECK int store_job_bound_retries(struct db *db, int64_t now_ms, int64_t longest_ms,
+                                       struct err *err);
 /* The heads of each instance's queues: for every instance, the job in state queued or waiting, not
  * before now_ms (not_before and retry_at), with the highest priority, then the oldest, exclusive
  * and not exclusive apart; and beside them the first of those that ignore windows, when it is
