@@ -2,11 +2,13 @@
 #include "jobs/applock.h"
 #include "jobs/event.h"
 #include "jobs/findings.h"
+#include "jobs/guarding.h"
 #include "jobs/journal.h"
 #include "jobs/kind.h"
 #include "jobs/measure/messages.h"
 #include "jobs/progress.h"
 #include "server/clock.h"
+#include "server/limits.h"
 #include "server/log.h"
 #include "server/mem.h"
 
@@ -23,7 +25,7 @@ void ending_set_first_retry(int64_t ms)
     atomic_store(&retry_first_ms, ms);
 }
 
-#define RETRY_LONGEST_MS 300000
+#define RETRY_LONGEST_MS (LIMIT_RETRY_S * INT64_C(1000))
 #define STORE_PAUSE_MS 1000 /* after the first write that failed; doubled up to the longest */
 #define STORE_PAUSE_LONGEST_MS 60000
 
@@ -193,7 +195,7 @@ static int undo(struct run *run, struct err *err)
 static cJSON *clean_up(struct run *run)
 {
     struct err err = {0};
-    if (run_session(run) && mssql_gave_up(run_session(run))) {
+    if (run_gave_up(run)) {
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=\"the server ignored a cancel\"");
         return look_behind(run);
     }
@@ -275,18 +277,33 @@ static void go_back(struct run *run, enum job_state state, const char *reason, b
     store_ending(&ending);
 }
 
+/* For how long the instance is away, by the steady clock; -1: it was there before this try. Up to
+ * this try the stored moments move with the wall clock when that is set (jobs/scheduler.h), and so
+ * they are moments of its begin. */
+static int64_t away_ms(const struct run *run, int64_t limit_ms)
+{
+    const struct job_row *row = &run->row;
+    int64_t tried_ms = (clock_mono_ns() - run->began_ns) / 1000000;
+    int64_t before_ms = run->began_at - row->unreachable_since;
+    /* A try that comes long after it was due was kept back by something else (a window, a daemon
+     * that was down): the time since then says nothing about the instance. */
+    if (row->unreachable_since == 0 || run->began_at - row->retry_at > limit_ms)
+        return -1;
+    return (before_ms > 0 ? before_ms : 0) + tried_ms;
+}
+
 /* Waits and tries again, 5 s up to 5 min apart, at most unreachable_minutes in all. */
 static void wait_for_instance(struct run *run, const struct err *err)
 {
     int64_t now = clock_wall_ms();
     int64_t limit_ms = run->parts->config->unreachable_minutes * 60000;
-    /* A try that comes long after it was due was kept back by something else (a window, a daemon
-     * that was down): the time since then says nothing about the instance. */
-    if (run->row.unreachable_since == 0 || now - run->row.retry_at > limit_ms) {
-        run->row.unreachable_since = now;
+    int64_t away = away_ms(run, limit_ms);
+    if (away < 0) { /* since this try */
         run->row.attempts = 0;
+        away = 0;
     }
-    if (now - run->row.unreachable_since >= limit_ms) {
+    run->row.unreachable_since = now - away;
+    if (away >= limit_ms) {
         end_early(run, JOB_FAILED, err, NULL);
         return;
     }
@@ -296,6 +313,16 @@ static void wait_for_instance(struct run *run, const struct err *err)
     run->row.retry_at = now + (pause < RETRY_LONGEST_MS ? pause : RETRY_LONGEST_MS);
     set_error(run, err, step_of(run));
     go_back(run, JOB_WAITING, "unreachable", run->row.attempts++ == 0);
+}
+
+/* Into the next window, unless what the end of this one cut would be cut there, too. */
+static void leave_window(struct run *run)
+{
+    struct err err = {0};
+    if (guarding_outlasts(run, &err) < 0 && err.code == ERR_REFUSED)
+        end_early(run, JOB_FAILED, &err, NULL);
+    else /* a store that failed decides nothing */
+        go_back(run, JOB_WAITING, "window", false);
 }
 
 static void settle_stopped(struct run *run, enum run_stop why, const struct err *err)
@@ -308,7 +335,7 @@ static void settle_stopped(struct run *run, enum run_stop why, const struct err 
         end_early(run, JOB_TIMED_OUT, err, NULL);
         break;
     case RUN_WINDOW:
-        go_back(run, JOB_WAITING, "window", false);
+        leave_window(run);
         break;
     case RUN_BUSY:
         set_error(run, err, "lock"); /* says who: for people it is not one of their own jobs */
@@ -330,8 +357,17 @@ static bool is_passing(const struct err *err)
            (err->code == ERR_SQL && message_is_passing(err->detail));
 }
 
+/* For the next look, which may be another process's. */
+static void note_given_up(struct run *run)
+{
+    struct err err = {0};
+    if (run_gave_up(run) && journal_note_given_up(run, &err) < 0)
+        log_event(LOG_LEVEL_ERROR, "given_up_not_noted", "error=%s", log_quote(err.msg));
+}
+
 void ending_settle(struct run *run, int rc, struct err *err)
 {
+    note_given_up(run);
     (void)run_keep_undisturbed(run, true); /* nothing measures any more */
     enum run_stop why = (enum run_stop)atomic_load(&run->stop);
     if (rc == 0) {

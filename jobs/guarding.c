@@ -1,9 +1,13 @@
 #include "jobs/guarding.h"
+#include "jobs/kind.h"
 #include "jobs/member.h"
+#include "jobs/moment.h"
+#include "jobs/preflight.h"
 #include "jobs/send.h"
 #include "jobs/window.h"
 #include "server/clock.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +107,45 @@ int guarding_time(struct run *run, int arm, struct err *err)
     return heed(run, &input, &answer, err);
 }
 
+/* Nothing but this trial, the last one, began in this try. */
+static bool is_first(const struct run *run)
+{
+    return run->trial_count < 2 || run->trials[run->trial_count - 2].started_at < run->began_at;
+}
+
+/* It was under way for most of the time that the window left it: nobody set the clock on. */
+static bool ran_to_the_end(const struct trial *trial, const struct window_span *span)
+{
+    double left_s = (double)(span->closes_at - trial->started_at) / 1000;
+    return isnan(trial->elapsed_s) || trial->elapsed_s >= 0.9 * left_s;
+}
+
+int guarding_outlasts(const struct run *run, struct err *err)
+{
+    const struct trial *trial = run->trial_count > 0 ? &run->trials[run->trial_count - 1] : NULL;
+    struct instance instance;
+    struct window_span span;
+    struct err no_zone;
+    bool found = false;
+    if (!trial || trial->status != TRIAL_CANCELLED || trial->started_at < run->began_at)
+        return 0; /* the window closed between two trials */
+    if (run_read_instance(run, &instance, err) < 0)
+        return -1;
+    if (window_around(instance.windows, trial->started_at, &found, &span, &no_zone) < 0)
+        found = false;
+    instance_fini(&instance);
+    if (!found || clock_wall_ms() < span.closes_at || !ran_to_the_end(trial, &span) ||
+        !window_was_whole(&span, trial->started_at, is_first(run), run->began_at))
+        return 0;
+    char from[CLOCK_TEXT_SIZE];
+    char to[CLOCK_TEXT_SIZE];
+    return err_set(err, ERR_REFUSED, 0,
+                   "one trial of %.60s takes longer than the window (%s to %s): it had all of it "
+                   "and was cancelled at its end",
+                   run->plan.arms[trial->arm].label, clock_format(span.opens_at, from),
+                   clock_format(span.closes_at, to));
+}
+
 /* --- memory -------------------------------------------------------------------------------- */
 
 /* What is available now; -1 unknown. */
@@ -150,33 +193,30 @@ int guarding_memory(struct run *run, struct err *err)
 
 /* --- before a trial ------------------------------------------------------------------------- */
 
-/* Somebody else's work now, as its command; "" when there is none or it cannot be seen. */
-static void look_for_foreign(struct run *run, char *out, size_t size)
-{
-    struct mssql_rows *rows = NULL;
-    struct err ignored; /* not permitted: not known */
-    out[0] = '\0';
-    if (send_ask(run_session(run), STATEMENT_FOREIGN_WORK, NULL, 0, &rows, &ignored) == 0 &&
-        mssql_text(rows, 0, 0))
-        (void)snprintf(out, size, "%s", mssql_text(rows, 0, 0));
-    mssql_rows_free(rows);
-}
-
 /* One look at everything. */
 static int judge_trial(struct run *run, int arm, int64_t since_ns, struct guards_answer *out,
                        struct err *err)
 {
     struct guards_input input = GUARDS_INPUT;
-    char foreign[64];
+    struct moment moment;
+    const char *database = member_text(run->plan.arms[arm].settings, "database");
+    const struct plan_database *before = database ? plan_database(&run->plan, database) : NULL;
     if (read_time(run, arm, &input, err) < 0)
         return -1;
     fill_buffers(run, &run->plan.arms[arm], &input);
     if (input.buffercount > 0)
         input.free_memory_mib = free_memory_mib(run);
-    look_for_foreign(run, foreign, sizeof foreign);
-    input.foreign = foreign[0] ? foreign : NULL;
+    moment_look(run, database, &moment);
+    input.name = database;
+    input.role = moment.role;
+    input.role_before = before ? (enum guards_role)before->role : GUARDS_ROLE_NONE;
+    input.workload_writes = run->definition.kind->statements == BY_SNAPSHOT;
+    input.foreign = moment.foreign[0] ? moment.foreign : NULL;
     input.waited_ms = (clock_mono_ns() - since_ns) / 1000000;
     *out = guards_judge(&input);
+    if (out->verdict != GUARDS_REFUSE && moment.state > 0 &&
+        preflight_state(run, database, moment.state, err) < 0)
+        return -1;
     return heed(run, &input, out, err);
 }
 
@@ -193,7 +233,7 @@ int guarding_trial(struct run *run, int arm, struct guards_answer *out_answer, s
             break;
         case GUARDS_REFUSE:
         case GUARDS_TIME_OUT: /* heeded already */
-            return err_set(err, ERR_REFUSED, 0, "%s", out_answer->text);
+            return err_set(err, ERR_REFUSED, out_answer->number, "%s", out_answer->text);
         case GUARDS_WARN:
             run_warn(run, "%s", out_answer->text);
             out_answer->verdict = GUARDS_GO;

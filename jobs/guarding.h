@@ -12,9 +12,14 @@ enum run_stop guarding_over(const struct run *run, int64_t now_ms, int64_t mono_
  * ERR_CANCELLED when it may not go on; the run is stopped then. ERR_STORE. */
 MUST_CHECK int guarding_time(struct run *run, int arm, struct err *err);
 
-/* The same, then waits for other people's work on the instance to end, and looks at the server's
- * memory. out_answer: GUARDS_GO, or GUARDS_FAIL or GUARDS_REPEAT with the reason why the trial must
- * not be started. -1: the run cannot go on. */
+/* When a window's end has stopped the run: ERR_REFUSED with from and to when the trial that it cut
+ * had the whole window, and so would be cut in every other one. ERR_STORE. */
+MUST_CHECK int guarding_outlasts(const struct run *run, struct err *err);
+
+/* As guarding_time, then waits for other people's work on the instance to end, and looks at the
+ * server's memory and at what the database is by now. out_answer: GUARDS_GO, or GUARDS_FAIL or
+ * GUARDS_REPEAT with the reason why the trial must not be started. -1: the run cannot go on;
+ * ERR_REFUSED with a message's number where the database was failed over or cannot be used. */
 MUST_CHECK int guarding_trial(struct run *run, int arm, struct guards_answer *out_answer,
                               struct err *err);
 

@@ -20,6 +20,7 @@ struct jobs {
     struct check_pool *checks;
     pthread_t clock; /* hands out jobs; deadlines, retries, windows */
     bool clock_started;
+    int64_t ahead_ms;    /* the clock thread's: how far the wall clock is ahead of the steady one */
     int64_t clean_at_ns; /* the clock thread's: when leftovers are looked for next */
     struct lock lock;    /* guards the members below */
     struct wait wake;

@@ -9,12 +9,15 @@
 #include "server/mem.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CLEAN_NS                                                                                   \
-    (60 * INT64_C(1000000000))           /* leftovers of ended jobs are looked for once a minute */
+    (60 * INT64_C(1000000000)) /* leftovers of ended jobs are looked for once a minute */
+#define CLOCK_SET_MS 2000      /* by less the wall clock is only kept right */
+#define CLOCK_READ_NS INT64_C(100000000)
 #define FORGET_NS INT64_C(3600000000000) /* old events, once an hour */
 #define TICK_NS 1000000000 /* windows, deadlines and retries are looked at once a second */
 
@@ -27,9 +30,36 @@ void jobs_set_tick(int64_t ms)
 
 /* --- the clock thread ---------------------------------------------------------------------- */
 
-static void end_overdue(struct jobs *jobs)
+/* How far the wall clock is ahead of the steady one; read again when something came between. */
+static int64_t ahead_ms(void)
 {
-    struct overdue overdue = {.now_ms = clock_wall_ms()};
+    for (;;) {
+        int64_t before_ns = clock_mono_ns();
+        int64_t wall_ms = clock_wall_ms();
+        int64_t after_ns = clock_mono_ns();
+        if (after_ns - before_ns < CLOCK_READ_NS)
+            return wall_ms - after_ns / 1000000;
+    }
+}
+
+/* Retries are durations, though their moments are stored as dates: when somebody sets the clock
+ * those are set, too. */
+static void heed_clock(struct jobs *jobs)
+{
+    int64_t by_ms = ahead_ms() - jobs->ahead_ms;
+    struct err err = {0};
+    if (by_ms > -CLOCK_SET_MS && by_ms < CLOCK_SET_MS)
+        return;
+    log_event(LOG_LEVEL_WARN, "clock_was_set", "by_ms=%" PRId64, by_ms);
+    if (store_write(jobs->parts.store, scheduler_shift_work, &by_ms, &err) == 0)
+        jobs->ahead_ms += by_ms;
+    else /* the next pass tries again */
+        log_event(LOG_LEVEL_ERROR, "retries_not_moved", "error=%s", log_quote(err.msg));
+}
+
+static void end_overdue(struct jobs *jobs, int64_t now_ms)
+{
+    struct overdue overdue = {.now_ms = now_ms};
     struct err err = {0};
     if (store_write(jobs->parts.store, scheduler_overdue_work, &overdue, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "deadlines_failed", "error=%s", log_quote(err.msg));
@@ -43,9 +73,11 @@ static void end_overdue(struct jobs *jobs)
 static void hand_out(struct jobs *jobs)
 {
     struct err err = {0};
-    end_overdue(jobs); /* what is too late must not start */
+    int64_t now_ms = clock_wall_ms(); /* first: a clock that is set later counts in the next pass */
+    heed_clock(jobs);
+    end_overdue(jobs, now_ms); /* what is too late must not start */
     for (;;) {
-        struct claim claim = {.now_ms = clock_wall_ms(), .cleaners = jobs->parts.cleaners};
+        struct claim claim = {.now_ms = now_ms, .cleaners = jobs->parts.cleaners};
         if (pool_free_count(jobs->pool) == 0)
             return;
         if (scheduler_claim(jobs->parts.store, &claim, &err) < 0) {
@@ -146,6 +178,7 @@ int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *er
     int64_t now = clock_wall_ms();
     int failed = 0;
     jobs->parts = *parts;
+    jobs->ahead_ms = ahead_ms();
     jobs->parts.cleaners = cleaners_new();
     lock_init(&jobs->lock);
     wait_init(&jobs->wake);

@@ -264,23 +264,51 @@ int journal_give_up(struct run *run, struct err *err)
     return store_write(run->parts->store, give_up_work, run->row.id, err);
 }
 
+static int note_work(struct db *db, void *arg, struct err *err)
+{
+    return store_intent_give_up(db, arg, clock_wall_ms(), err);
+}
+
+int journal_note_given_up(struct run *run, struct err *err)
+{
+    return store_write(run->parts->store, note_work, run->row.id, err);
+}
+
+/* The session that has ended, as far as can be seen. */
+struct ended {
+    const char *job;
+    int64_t given_up_at;
+};
+
+/* Nothing is touched while the session that made it may still be at it. */
+static int wait_for_its_session(struct run *run, const struct intent_row *row, bool others,
+                                struct ended *ended, struct err *err)
+{
+    if (!others && row->given_up_at == 0)
+        return former_wait_own(run, err);
+    if (strcmp(ended->job, row->job) == 0 && ended->given_up_at >= row->given_up_at)
+        return 0;
+    ended->job = "";
+    if (former_wait(run, row->job, row->given_up_at, err) < 0)
+        return -1;
+    *ended = (struct ended){row->job, row->given_up_at};
+    return 0;
+}
+
 /* Undoes those that pick says yes to (NULL: all), the newest first. One that may do later does not
- * keep the others: the first error is the answer. others: rows of several jobs, whose sessions must
- * have ended first. */
+ * keep the others: the first error is the answer. others: rows of several jobs, which this run
+ * knows nothing of. */
 static int undo_rows(struct run *run, const struct list_work *work, journal_pick *pick,
                      const void *arg, bool others, struct err *err)
 {
     int rc = 0;
-    const char *job = ""; /* whose session has ended */
+    struct ended ended = {.job = ""};
     for (size_t i = work->count; i-- > 0;) {
         const struct intent_row *row = &work->rows[i];
         struct err why = {0};
-        int one = 0;
         if (pick && !pick(row, arg))
             continue;
-        if (others && strcmp(job, row->job) != 0)
-            one = former_wait(run, row->job, &why);
-        job = one == 0 ? row->job : "";
+        int one = wait_for_its_session(run, row, others, &ended, &why);
         if (one == 0)
             one = undo_one(run, row, &why);
         if (one == 0 && others)

@@ -36,6 +36,10 @@ MUST_CHECK int journal_tell(struct run *run, struct err *err);
  * they stay open. */
 MUST_CHECK int journal_give_up(struct run *run, struct err *err);
 
+/* A session of the run was given up: what this job has open may still be written to, which is noted
+ * for whoever undoes it. */
+MUST_CHECK int journal_note_given_up(struct run *run, struct err *err);
+
 /* How many clean-ups have failed, for /metrics, since the process began. */
 void journal_count_failure(void);
 int64_t journal_failures(void);

@@ -97,6 +97,7 @@ cJSON *plan_to_json(const struct plan *plan)
         cJSON_AddStringToObject(item, "name", database->name);
         cJSON_AddItemToObject(item, "bytes", member_number_or_null(database->bytes));
         cJSON_AddItemToObject(item, "data_bytes", member_number_or_null(database->data_bytes));
+        cJSON_AddNumberToObject(item, "role", database->role);
         cJSON_AddItemToObject(item, "chain", member_copy_or(database->chain, cJSON_CreateNull()));
         cJSON_AddItemToArray(databases, item);
     }
@@ -150,6 +151,7 @@ static void read_databases(const cJSON *tree, struct plan *out)
             continue;
         struct plan_database *database = plan_add_database(out, name);
         const cJSON *chain = json_member(item, "chain");
+        database->role = (int)member_int(item, "role", 0);
         database->bytes = member_int(item, "bytes", -1);
         database->data_bytes = member_int(item, "data_bytes", -1);
         database->chain = cJSON_IsObject(chain) ? cJSON_Duplicate(chain, true) : NULL;

@@ -7,6 +7,7 @@
 
 /* What was found out about a database before the first trial. */
 struct plan_database {
+    int role; /* of its availability replica here: enum guards_role; 0 none or unknown */
     char *name;
     int64_t bytes;      /* an upper bound of what one full backup reads; -1 unknown */
     int64_t data_bytes; /* of the data files: what a snapshot may grow to; -1 unknown */

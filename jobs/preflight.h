@@ -3,9 +3,18 @@
 #include "jobs/backup.h"
 #include "jobs/run.h"
 
+/* What a kind asks of STATEMENT_DATABASE's answer beside that; -1 with ERR_REFUSED. */
+typedef int preflight_judge(const char *database, const struct mssql_rows *rows, struct err *err);
+
 /* The server can be measured at all, and the database can be backed up: it exists, is online, is
- * no snapshot. Adds it to run->plan.databases. ERR_REFUSED or ERR_SQL. */
-MUST_CHECK int preflight_database(struct run *run, const char *database, struct err *err);
+ * no snapshot. judge (may be NULL) comes first. Adds it to run->plan.databases. ERR_REFUSED or
+ * ERR_SQL. */
+MUST_CHECK int preflight_database(struct run *run, const char *database, preflight_judge *judge,
+                                  struct err *err);
+
+/* sys.databases.state: ERR_REFUSED with the number that BACKUP would give, unless it is online. */
+MUST_CHECK int preflight_state(struct run *run, const char *database, int64_t state,
+                               struct err *err);
 
 /* Upper bound of what one full backup of the database reads; -1 unknown. */
 int64_t preflight_bytes(const struct run *run, const char *database);

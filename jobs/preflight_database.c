@@ -1,6 +1,7 @@
 /* The preflight of one database: its state, role, size and chain. */
 #include "jobs/kind.h"
 #include "jobs/measure/guards.h"
+#include "jobs/moment.h"
 #include "jobs/preflight.h"
 #include "jobs/probe.h"
 #include "jobs/send.h"
@@ -39,7 +40,7 @@ static int64_t ask_number(struct run *run, enum statement statement, const char 
     return number;
 }
 
-static int check_state(struct run *run, const char *database, int64_t state, struct err *err)
+int preflight_state(struct run *run, const char *database, int64_t state, struct err *err)
 {
     if (state == STATE_RESTORING &&
         ask_number(run, STATEMENT_MIRRORING_ROLE, database) == ROLE_MIRROR)
@@ -53,31 +54,19 @@ static int check_state(struct run *run, const char *database, int64_t state, str
     return 0;
 }
 
-/* sys.dm_hadr_availability_replica_states.role */
-static enum guards_role role_of(int64_t number)
-{
-    switch (number) {
-    case 0:
-        return GUARDS_RESOLVING;
-    case 1:
-        return GUARDS_PRIMARY;
-    case 2:
-        return GUARDS_SECONDARY;
-    default:
-        return GUARDS_ROLE_NONE;
-    }
-}
-
 /* On a secondary only COPY_ONLY backups work (3059 else), which ours are. */
-static int check_replica(struct run *run, const char *database, struct err *err)
+static int check_replica(struct run *run, const char *database, enum guards_role *out_role,
+                         struct err *err)
 {
+    *out_role = GUARDS_ROLE_NONE;
     if (run->plan.facts.major >= 0 &&
         run->plan.facts.major < statement_first_major(STATEMENT_REPLICA_ROLE))
         return 0;
     struct guards_input input = GUARDS_INPUT;
     input.moment = GUARDS_PREFLIGHT;
     input.name = database;
-    input.role = role_of(ask_number(run, STATEMENT_REPLICA_ROLE, database));
+    input.role = moment_role(ask_number(run, STATEMENT_REPLICA_ROLE, database));
+    *out_role = input.role;
     input.workload_writes = run->definition.kind->statements == BY_SNAPSHOT;
     struct guards_answer answer = guards_judge(&input);
     if (answer.verdict == GUARDS_REFUSE)
@@ -88,12 +77,12 @@ static int check_replica(struct run *run, const char *database, struct err *err)
 }
 
 static int check_row(struct run *run, const char *database, const struct mssql_rows *rows,
-                     struct err *err)
+                     enum guards_role *out_role, struct err *err)
 {
     if (mssql_row_count(rows) == 0)
         return err_set(err, ERR_REFUSED, 911,
                        "database %s is not there, or the login may not see it", database);
-    if (check_state(run, database, mssql_int(rows, 0, STATE, 0), err) < 0)
+    if (preflight_state(run, database, mssql_int(rows, 0, STATE, 0), err) < 0)
         return -1;
     if (mssql_text(rows, 0, SOURCE))
         return err_set(
@@ -110,7 +99,7 @@ static int check_row(struct run *run, const char *database, const struct mssql_r
                        "database %s is in single-user mode: a session of ours would keep its one "
                        "user out, or be kept out; ALTER DATABASE ... SET MULTI_USER first",
                        database);
-    return check_replica(run, database, err);
+    return check_replica(run, database, out_role, err);
 }
 
 /* Of FILESTREAM and memory-optimized data, which only the database itself knows; 0 when it cannot
@@ -179,21 +168,26 @@ static void warn_of_encryption(struct run *run, const char *database)
              database, advice ? ". " : "", advice ? advice : "");
 }
 
-int preflight_database(struct run *run, const char *database, struct err *err)
+int preflight_database(struct run *run, const char *database, preflight_judge *judge,
+                       struct err *err)
 {
     struct mssql_value value = {.text = database};
     struct mssql_rows *rows = NULL;
+    enum guards_role role;
     if (run->plan.facts.engine_edition == ENGINE_AZURE_DATABASE)
         return err_set(err, ERR_REFUSED, 0,
                        "Azure SQL Database (EngineEdition 5) has no BACKUP statement");
     if (send_ask(run_session(run), STATEMENT_DATABASE, &value, 1, &rows, err) < 0)
         return err_wrap(err, "look for the database");
     warn_of_foreign_work(run);
-    int rc = check_row(run, database, rows, err);
+    int rc = judge ? judge(database, rows, err) : 0;
+    if (rc == 0)
+        rc = check_row(run, database, rows, &role, err);
     mssql_rows_free(rows);
     if (rc < 0)
         return -1;
     struct plan_database *known = plan_add_database(&run->plan, database);
+    known->role = (int)role;
     read_sizes(run, known);
     warn_of_encryption(run, database);
     cJSON_Delete(known->chain);

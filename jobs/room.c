@@ -13,20 +13,26 @@
 #define LOOK_NS ((int64_t)1000000000)  /* a fast disk takes 1 or 2 GiB in that time */
 #define ANSWER_NS ((int64_t)500000000) /* a cancel must not wait longer for a look */
 
-/* A volume that stripes go to. */
-struct room_volume {
+/* A volume that something is written to. */
+struct volume {
     const char *folder; /* by which it is asked for */
     char *name;         /* heap; NULL: cannot be told from others */
     int64_t free_before;
 };
 
+struct volumes {
+    struct volume *items;
+    size_t count;
+    const char *unseen; /* a folder whose volume no view shows, or NULL */
+};
+
 struct room {
-    struct mssql *session; /* run->looker, the thread's own until room_end */
-    struct mssql *backup;  /* where BACKUP runs; only cancelled */
+    struct mssql *session;    /* run->looker, the thread's own until room_end */
+    struct mssql *writers[2]; /* what they run is cancelled; NULL: there is none */
+    const char *what;
     int64_t margin_mib;
     bool tell_peak;
-    struct room_volume volumes[LIMIT_STRIPES];
-    size_t count;
+    struct volumes volumes;
     pthread_t thread;
     struct wait changed;
     struct lock lock; /* guards what follows */
@@ -35,15 +41,82 @@ struct room {
     struct room_outcome outcome;
 };
 
-/* Cancels when a volume has less than the margin; how much it took, -1 when it cannot be seen. */
-static int64_t look_at(struct room *room, const struct room_volume *volume, char *out_text,
-                       bool *out_short)
+/* --- volumes -------------------------------------------------------------------------------- */
+
+static void add_volume(struct volumes *volumes, struct mssql *session, const char *folder)
+{
+    struct volume volume = {.folder = folder};
+    volume.free_before = files_free_bytes_seen(session, folder, &volume.name);
+    bool known = false;
+    for (size_t i = 0; i < volumes->count && volume.name; i++)
+        known |= volumes->items[i].name && strcmp(volumes->items[i].name, volume.name) == 0;
+    if (volume.free_before < 0)
+        volumes->unseen = folder;
+    if (volume.free_before < 0 || known)
+        free(volume.name);
+    else
+        volumes->items[volumes->count++] = volume;
+}
+
+/* Those of the folders that can be seen, each once. */
+static struct volumes find_volumes(struct mssql *session, const struct room_scope *scope)
+{
+    struct volumes volumes = {.items = mem_alloc(scope->count, sizeof *volumes.items)};
+    for (size_t i = 0; i < scope->count; i++)
+        add_volume(&volumes, session, scope->folders[i]);
+    return volumes;
+}
+
+static void volumes_fini(struct volumes *volumes)
+{
+    for (size_t i = 0; i < volumes->count; i++)
+        free(volumes->items[i].name);
+    free(volumes->items);
+    *volumes = (struct volumes){0};
+}
+
+static struct guards_input input_of(enum guards_moment moment, const struct volume *volume,
+                                    const char *what, int64_t margin_mib)
 {
     struct guards_input input = GUARDS_INPUT;
-    input.moment = GUARDS_RUNNING;
+    input.moment = moment;
     input.name = volume->folder;
+    input.what = what;
     input.writes = true;
-    input.margin_mib = room->margin_mib;
+    input.bytes = 0; /* beside the margin nothing is asked for */
+    input.margin_mib = margin_mib;
+    input.free_bytes = volume->free_before;
+    return input;
+}
+
+static int check_margin(const struct run *run, const struct volumes *volumes,
+                        const struct room_scope *scope, struct err *err)
+{
+    for (size_t i = 0; i < volumes->count; i++) {
+        struct guards_input input =
+            input_of(GUARDS_TRIAL, &volumes->items[i], scope->what, run->limits.min_free_disk_mib);
+        struct guards_answer answer = guards_judge(&input);
+        if (answer.verdict == GUARDS_REFUSE)
+            return err_set(err, ERR_REFUSED, 0, "%s", answer.text);
+    }
+    return 0;
+}
+
+int room_check(struct run *run, const struct room_scope *scope, struct err *err)
+{
+    struct volumes volumes = find_volumes(run_session(run), scope);
+    int rc = check_margin(run, &volumes, scope, err);
+    volumes_fini(&volumes);
+    return rc;
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+/* Cancels when a volume has less than the margin; how much it took, -1 when it cannot be seen. */
+static int64_t look_at(struct room *room, const struct volume *volume, char *out_text,
+                       bool *out_short)
+{
+    struct guards_input input = input_of(GUARDS_RUNNING, volume, room->what, room->margin_mib);
     input.free_bytes = files_free_bytes_seen(room->session, volume->folder, NULL);
     struct guards_answer answer = guards_judge(&input);
     if (answer.verdict == GUARDS_FAIL && !*out_short) {
@@ -57,8 +130,8 @@ static void look(struct room *room, struct room_outcome *out)
 {
     int64_t taken = 0;
     *out = (struct room_outcome){.taken_most = -1};
-    for (size_t i = 0; i < room->count; i++) {
-        int64_t here = look_at(room, &room->volumes[i], out->text, &out->cancelled);
+    for (size_t i = 0; i < room->volumes.count; i++) {
+        int64_t here = look_at(room, &room->volumes.items[i], out->text, &out->cancelled);
         taken = taken < 0 || here < 0 ? -1 : taken + here;
     }
     out->taken_most = taken;
@@ -104,44 +177,18 @@ static void *watch(void *arg)
         bool cancels = room->outcome.cancelled && !room->ending;
         wait_wake_all(&room->changed);
         lock_drop(&room->lock);
-        if (cancels) /* again with each look: a cancel may miss a batch that only begins */
-            mssql_cancel(room->backup);
+        for (size_t i = 0; i < JSON_COUNT(room->writers) && cancels; i++)
+            if (room->writers[i]) /* at each look: a cancel may miss a batch that only begins */
+                mssql_cancel(room->writers[i]);
     } while (await_look(room, asked));
     return NULL;
 }
 
 /* --- begin and end -------------------------------------------------------------------------- */
 
-static void add_volume(struct room *room, const char *folder)
-{
-    struct room_volume volume = {.folder = folder};
-    volume.free_before = files_free_bytes_seen(room->session, folder, &volume.name);
-    for (size_t i = 0; i < room->count && volume.name; i++)
-        if (room->volumes[i].name && strcmp(room->volumes[i].name, volume.name) == 0) {
-            free(volume.name);
-            return;
-        }
-    room->volumes[room->count++] = volume;
-}
-
-/* False when a volume is not visible at all. */
-static bool find_volumes(struct room *room, const struct backup_settings *settings)
-{
-    bool seen = true;
-    for (size_t i = 0; i < settings->folder_count && i < (size_t)settings->files; i++)
-        add_volume(room, settings->folders[i]);
-    for (size_t i = 0; i < room->count; i++) {
-        seen &= room->volumes[i].free_before >= 0;
-        if (!room->volumes[i].name && room->count > 1)
-            room->tell_peak = false; /* the same volume might be counted twice */
-    }
-    return seen;
-}
-
 static void room_free(struct room *room)
 {
-    for (size_t i = 0; i < room->count; i++)
-        free(room->volumes[i].name);
+    volumes_fini(&room->volumes);
     wait_fini(&room->changed);
     lock_fini(&room->lock);
     free(room);
@@ -158,29 +205,52 @@ static int start(struct room *room)
     return failed;
 }
 
-struct room *room_watch(struct run *run, const struct backup_settings *settings)
+/* Where one volume may be counted twice, or not at all, the sum means nothing. */
+static bool can_tell_peak(const struct room *room)
 {
-    struct err err = {0};
-    if (backup_is_nul(settings))
-        return NULL;
-    if (run_open_looker(run, &err) < 0) {
-        run_warn(run, "free space was not watched while backups ran: %s", err.msg);
-        return NULL;
-    }
+    bool named = true;
+    for (size_t i = 0; i < room->volumes.count; i++)
+        named &= room->volumes.items[i].name != NULL;
+    return !room->volumes.unseen && (named || room->volumes.count == 1);
+}
+
+static struct room *room_new(struct run *run, const struct room_scope *scope)
+{
     struct room *room = mem_alloc(1, sizeof *room);
     room->session = run->looker;
-    room->backup = run_session(run);
+    room->writers[0] = run_session(run);
+    room->writers[1] = run->second;
+    room->what = scope->what;
     room->margin_mib = run->limits.min_free_disk_mib;
-    room->tell_peak = settings->tell_peak;
+    room->volumes = find_volumes(room->session, scope);
+    room->tell_peak = scope->tell_peak && can_tell_peak(room);
     room->outcome.taken_most = -1;
     lock_init(&room->lock);
     wait_init(&room->changed);
-    if (find_volumes(room, settings) && start(room) == 0)
-        return room;
-    run_warn(run, "free space was not watched while backups ran: %s cannot be seen",
-             settings->folders[0]);
-    room_free(room);
-    return NULL;
+    return room;
+}
+
+int room_watch(struct run *run, const struct room_scope *scope, struct room **out, struct err *err)
+{
+    struct err why = {0};
+    *out = NULL;
+    if (run_open_looker(run, &why) < 0) {
+        run_warn(run, "free space was not watched while each %s ran: %s", scope->what, why.msg);
+        return 0;
+    }
+    struct room *room = room_new(run, scope);
+    if (check_margin(run, &room->volumes, scope, err) < 0) {
+        room_free(room);
+        return -1;
+    }
+    if (room->volumes.unseen)
+        run_warn(run, "free space was not watched while each %s ran: that of %s cannot be seen",
+                 scope->what, room->volumes.unseen);
+    if (room->volumes.count > 0 && start(room) == 0)
+        *out = room;
+    else
+        room_free(room);
+    return 0;
 }
 
 void room_progress(struct room *room)

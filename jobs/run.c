@@ -56,6 +56,8 @@ int run_new(const struct jobs_parts *parts, struct job_row *row, struct run **ou
     run->parts = parts;
     run->row = *row;
     *row = (struct job_row){0};
+    run->began_at = clock_wall_ms();
+    run->began_ns = clock_mono_ns();
     run->deadline_at = run->row.deadline;
     run->next_seq = 1;
     run->failed_memory = INFINITY;
@@ -214,8 +216,24 @@ bool run_session_was_open(const struct run *run)
     return run->connected;
 }
 
+bool run_gave_up(const struct run *run)
+{
+    return run->gave_up || (run->session && mssql_gave_up(run->session)) ||
+           (run->second && mssql_gave_up(run->second));
+}
+
+/* Before a session is closed: how it ended is asked later. */
+static void note_end(struct run *run, struct mssql *session)
+{
+    if (!session || !mssql_is_dead(session))
+        return;
+    run->left_session = true;
+    run->gave_up |= mssql_gave_up(session);
+}
+
 static void set_session(struct run *run, struct mssql *session)
 {
+    note_end(run, run->session);
     lock_take(&run->lock);
     struct mssql *old = run->session;
     run->session = session;
@@ -258,6 +276,7 @@ int run_connect(struct run *run, struct err *err)
 
 static void set_second(struct run *run, struct mssql *session)
 {
+    note_end(run, run->second);
     lock_take(&run->lock);
     struct mssql *old = run->second;
     run->second = session;

@@ -57,11 +57,16 @@ struct run {
     struct run_estimate estimate; /* by the preflight */
     struct probe probe;
     bool connected;      /* a login succeeded */
+    bool left_session;   /* one broke or was given up, and may still work on the server */
+    bool gave_up;        /* one was given up: a cancel was not answered */
     bool looks_only;     /* for a plan: nothing is changed, on the server or in the store */
     bool no_history;     /* msdb cannot be read */
+    bool no_roles;       /* the server shows no availability replicas, or not to this login */
     struct buf warnings; /* one line each, for the report */
     int64_t stop_at_ns;  /* clock_mono_ns() at which limits.minutes are used up, by this and earlier
                             tries; set once before the run is shared */
+    int64_t began_at;    /* wall ms, when this try of the job began. Never changes */
+    int64_t began_ns;    /* the same moment of clock_mono_ns() */
     int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
     _Atomic int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
     bool settled;               /* its end, or that it goes on later, is stored */
@@ -138,6 +143,10 @@ void run_close_second(struct run *run);
 
 /* The session, for the worker. */
 struct mssql *run_session(struct run *run);
+
+/* True when a session of this run was given up: the server may still be at its statement, whose
+ * effects must not be touched yet. */
+bool run_gave_up(const struct run *run);
 
 /* True once a login succeeded in this run. */
 bool run_session_was_open(const struct run *run);

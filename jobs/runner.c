@@ -90,7 +90,7 @@ static int prepare(struct run *run, struct err *err)
     if (!planned && run_read_facts(run, err) < 0) /* they also say how files are deleted here */
         return -1;
     doubt(run);
-    if (run->row.exclusive && former_wait(run, run->row.id, err) < 0)
+    if (run->row.exclusive && former_wait(run, run->row.id, 0, err) < 0)
         return -1;
     if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
         check_again(run, err) < 0 || applock_take(run, err) < 0 ||
@@ -275,7 +275,8 @@ static int run_step(struct run *run, const struct design_step *step, struct err 
     enum trial_status status = TRIAL_OK;
     for (int64_t pause_ms = atomic_load(&first_pause_ms); !looks_budget_is_used(run);
          pause_ms *= 2) {
-        if (check_budget(run, err) < 0 || run_connect(run, err) < 0 || applock_take(run, err) < 0 ||
+        if (check_budget(run, err) < 0 || run_connect(run, err) < 0 ||
+            former_wait_own(run, err) < 0 || applock_take(run, err) < 0 ||
             run_trial(run, step, &status, err) < 0)
             return -1;
         if (status != TRIAL_CONTAMINATED)

@@ -6,6 +6,7 @@
 #include "jobs/measure/guards.h"
 #include "jobs/state.h"
 #include "jobs/window.h"
+#include "server/limits.h"
 #include "server/mem.h"
 
 #include <inttypes.h>
@@ -429,7 +430,6 @@ int scheduler_claim(struct store *store, struct claim *claim, struct err *err)
 }
 
 /* --- the rest ------------------------------------------------------------------------------- */
-
 int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
 {
     struct overdue *overdue = arg;
@@ -478,12 +478,19 @@ int scheduler_leftovers_work(struct db *db, void *arg, struct err *err)
     return rc;
 }
 
+int scheduler_shift_work(struct db *db, void *arg, struct err *err)
+{
+    return store_job_shift_retries(db, *(const int64_t *)arg, err);
+}
+
 int scheduler_recover_work(struct db *db, void *arg, struct err *err)
 {
     int64_t now_ms = *(const int64_t *)arg;
     struct job_row *rows = NULL;
     size_t count = 0;
-    int rc = store_job_running(db, &rows, &count, err);
+    int rc = store_job_bound_retries(db, now_ms, LIMIT_RETRY_S * INT64_C(1000), err);
+    if (rc == 0)
+        rc = store_job_running(db, &rows, &count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct job_row whole = {0};
         rc = store_job_get(db, rows[i].id, &whole, err);

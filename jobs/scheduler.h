@@ -35,6 +35,10 @@ struct overdue {
  * timed out, with their events; jobs whose moment has come join their queue. */
 int scheduler_overdue_work(struct db *db, void *arg, struct err *err);
 
+/* A store_work with arg int64_t * (ms): the wall clock was set so much on, or back. Retries keep
+ * their distance; not_before, deadlines and windows are dates, and stay. */
+int scheduler_shift_work(struct db *db, void *arg, struct err *err);
+
 #define LEFTOVERS_MAX 100 /* jobs a pass */
 
 struct leftovers {
@@ -47,5 +51,6 @@ struct leftovers {
 int scheduler_leftovers_work(struct db *db, void *arg, struct err *err);
 
 /* A store_work with arg int64_t * (now_ms): jobs that an earlier process left running are queued
- * again; they go on from their stored trials. */
+ * again; they go on from their stored trials. Those that wait for an instance that is away are
+ * tried within LIMIT_RETRY_S, whatever the clock did meanwhile. */
 int scheduler_recover_work(struct db *db, void *arg, struct err *err);

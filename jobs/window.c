@@ -188,6 +188,53 @@ int window_state(const cJSON *windows, int64_t wall_ms, bool *out_open, int64_t 
     return rc;
 }
 
+static bool find_around(struct spans *spans, int64_t wall_ms, struct window_span *out)
+{
+    struct window_span whole = {0, 0};
+    if (spans->count > 0)
+        qsort(spans->items, spans->count, sizeof *spans->items, by_opening);
+    for (size_t i = 0; i < spans->count; i++) {
+        const struct span *span = &spans->items[i];
+        if (i == 0 || span->open_ms > whole.closes_at) {
+            if (i > 0 && wall_ms < whole.closes_at)
+                break;
+            whole = (struct window_span){span->open_ms, span->close_ms};
+        } else if (span->close_ms > whole.closes_at) {
+            whole.closes_at = span->close_ms;
+        }
+    }
+    if (spans->count == 0 || wall_ms < whole.opens_at || wall_ms >= whole.closes_at)
+        return false;
+    *out = whole;
+    return true;
+}
+
+int window_around(const cJSON *windows, int64_t wall_ms, bool *out_found, struct window_span *out,
+                  struct err *err)
+{
+    struct spans spans = {0};
+    *out_found = false;
+    if (is_always(windows))
+        return 0;
+    if (!cJSON_IsArray(windows))
+        return err_set(err, ERR_INPUT, 0, "maintenance windows are neither a list nor \"always\"");
+    int rc = collect_spans(windows, floor_div(wall_ms, 1000), &spans, err);
+    if (rc == 0)
+        *out_found = find_around(&spans, wall_ms, out);
+    free(spans.items);
+    return rc;
+}
+
+/* A twentieth of it is lost to a job's turn, and as much as half of it to other people's work that
+ * is waited for: each night anew, perhaps. */
+bool window_was_whole(const struct window_span *span, int64_t began_ms, bool first,
+                      int64_t ready_ms)
+{
+    int64_t length = span->closes_at - span->opens_at;
+    bool at_once = ready_ms - span->opens_at <= length / 20;
+    return began_ms - span->opens_at <= (first && at_once ? length / 2 : length / 20);
+}
+
 void window_check(const cJSON *windows, const char *pointer, struct json_faults *faults)
 {
     size_t index = 0;

@@ -17,3 +17,19 @@ void window_check(const cJSON *windows, const char *pointer, struct json_faults 
  * days). windows: NULL, "always" or [] mean always open. ERR_SYSTEM when a zone cannot be read. */
 MUST_CHECK int window_state(const cJSON *windows, int64_t wall_ms, bool *out_open,
                             int64_t *out_change_ms, struct err *err);
+
+/* From when to when a window is open, those that touch taken as one; wall ms. */
+struct window_span {
+    int64_t opens_at;
+    int64_t closes_at;
+};
+
+/* The one that is open at wall_ms; *out_found is false when none is, or when none ever closes.
+ * Errors as window_state. */
+MUST_CHECK int window_around(const cJSON *windows, int64_t wall_ms, bool *out_found,
+                             struct window_span *out, struct err *err);
+
+/* A trial that began at began_ms and was cut by the span's end: whether it had the whole of it, as
+ * far as any can. first: nothing was measured before it since the job's turn came at ready_ms. */
+bool window_was_whole(const struct window_span *span, int64_t began_ms, bool first,
+                      int64_t ready_ms);

@@ -7,8 +7,8 @@
 
 #define SEAM_LOOK_NS 5000000 /* how often waits look while a test moves the clocks */
 
-static _Atomic int64_t mono_ahead_ns; /* both only moved by tests */
-static _Atomic int64_t wall_ahead_ms;
+static _Atomic int64_t passed_ms; /* by both clocks; this and the next only moved by tests */
+static _Atomic int64_t wall_set_ms;
 static atomic_bool is_moved;
 
 static int64_t machine_mono_ns(void)
@@ -20,38 +20,39 @@ static int64_t machine_mono_ns(void)
 
 int64_t clock_mono_ns(void)
 {
-    return machine_mono_ns() + atomic_load(&mono_ahead_ns);
+    return machine_mono_ns() + atomic_load(&passed_ms) * 1000000;
 }
 
 int64_t clock_wall_ms(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + atomic_load(&wall_ahead_ms);
+    int64_t ahead_ms = atomic_load(&passed_ms) + atomic_load(&wall_set_ms);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + ahead_ms;
 }
 
 void clock_set_wall_ms(int64_t by_ms)
 {
     atomic_store(&is_moved, true);
-    (void)atomic_fetch_add(&wall_ahead_ms, by_ms);
+    (void)atomic_fetch_add(&wall_set_ms, by_ms);
 }
 
 void clock_pass_ms(int64_t ms)
 {
-    clock_set_wall_ms(ms);
-    (void)atomic_fetch_add(&mono_ahead_ns, ms * 1000000);
+    atomic_store(&is_moved, true);
+    (void)atomic_fetch_add(&passed_ms, ms); /* at once by both: no look finds them apart */
 }
 
 void clock_reset(void)
 {
-    atomic_store(&mono_ahead_ns, 0);
-    atomic_store(&wall_ahead_ms, 0);
+    atomic_store(&passed_ms, 0);
+    atomic_store(&wall_set_ms, 0);
     atomic_store(&is_moved, false);
 }
 
 int64_t clock_machine_ns(int64_t mono_ns)
 {
-    int64_t at_ns = mono_ns - atomic_load(&mono_ahead_ns);
+    int64_t at_ns = mono_ns - atomic_load(&passed_ms) * 1000000;
     if (!atomic_load(&is_moved))
         return at_ns;
     int64_t soon_ns = machine_mono_ns() + SEAM_LOOK_NS;

@@ -34,9 +34,14 @@
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
 #define LIMIT_STREAM_S 600            /* and one that reads a whole history (msdb has few indexes) */
 #define LIMIT_CANCEL_S 30             /* a BACKUP that is cancelled first ends the I/O it began */
-#define LIMIT_LOGIN_S 15              /* a login that takes longer is "unreachable" */
-#define LIMIT_CHECK_S 15              /* a person waits for it, and so do proxies */
-#define LIMIT_SNAPSHOT_S 1800         /* of a trial: they slow all writes, block restores */
+/* After a cancel that was not answered, where other sessions are not to be seen: by then a server
+ * has noticed that the connection is gone (its keep-alive takes under a minute) and has rolled
+ * back. */
+#define LIMIT_GIVEN_UP_S 600
+#define LIMIT_LOGIN_S 15      /* a login that takes longer is "unreachable" */
+#define LIMIT_RETRY_S 300             /* an instance that is away is asked at least so often */
+#define LIMIT_CHECK_S 15      /* a person waits for it, and so do proxies */
+#define LIMIT_SNAPSHOT_S 1800 /* of a trial: they slow all writes, block restores */
 
 #define LIMIT_EVIDENCE_BYTES (256 << 20) /* LIMIT_TRIALS with 64 waits and 100 files each */
 #define LIMIT_EVIDENCE_TOKENS 8000000    /* the same */

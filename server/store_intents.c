@@ -12,6 +12,7 @@ static const struct row_field intent_fields[] = {
     {ROW_TEXT, offsetof(struct intent_row, state)},
     {ROW_TEXT, offsetof(struct intent_row, detail)},
     {ROW_INT,  offsetof(struct intent_row, created_at)},
+    {ROW_INT,  offsetof(struct intent_row, given_up_at)},
     /* clang-format on */
 };
 static const struct row_shape intent_shape = ROW_SHAPE(intent_fields, struct intent_row);
@@ -41,6 +42,14 @@ int store_intent_close(struct db *db, const char *id, const char *state, const c
     if (changed == 0)
         return err_set(err, ERR_NOT_FOUND, 0, "there is no intent %s", id);
     return 0;
+}
+
+int store_intent_give_up(struct db *db, const char *job, int64_t at_ms, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_INTENT_GIVE_UP);
+    db_bind_text(use, 1, job);
+    db_bind_int(use, 2, at_ms);
+    return db_run(use, NULL, err);
 }
 
 int store_intent_list(struct db *db, const char *job, const char *instance, const char *state,

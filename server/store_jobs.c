@@ -174,6 +174,21 @@ int store_job_wake(struct db *db, int64_t now_ms, struct err *err)
     return db_run(use, NULL, err);
 }
 
+int store_job_shift_retries(struct db *db, int64_t by_ms, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_JOB_SHIFT_RETRIES);
+    db_bind_int(use, 1, by_ms);
+    return db_run(use, NULL, err);
+}
+
+int store_job_bound_retries(struct db *db, int64_t now_ms, int64_t longest_ms, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_JOB_BOUND_RETRIES);
+    db_bind_int(use, 1, now_ms);
+    db_bind_int(use, 2, longest_ms);
+    return db_run(use, NULL, err);
+}
+
 int store_job_heads(struct db *db, int64_t now_ms, struct job_row **out_rows, size_t *out_count,
                     struct err *err)
 {

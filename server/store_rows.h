@@ -95,6 +95,11 @@ MUST_CHECK int store_job_update(struct db *db, struct job_row *row, struct err *
 /* Notes whose moment (not_before, retry_at) has passed, without a new version. Until it is noted
  * such a job costs store_job_heads a little each time. In a write. */
 MUST_CHECK int store_job_wake(struct db *db, int64_t now_ms, struct err *err);
+/* Moves the retries of jobs that wait for an instance that is away, as the clock was set. */
+MUST_CHECK int store_job_shift_retries(struct db *db, int64_t by_ms, struct err *err);
+/* The same jobs are tried at longest_ms from now at the latest. */
+MUST_CHECK int store_job_bound_retries(struct db *db, int64_t now_ms, int64_t longest_ms,
+                                       struct err *err);
 /* The heads of each instance's queues: for every instance, the job in state queued or waiting, not
  * before now_ms (not_before and retry_at), with the highest priority, then the oldest, exclusive
  * and not exclusive apart; and beside them the first of those that ignore windows, when it is
@@ -218,6 +223,8 @@ struct intent_row {
     char *state;  /* open, undone, failed */
     char *detail; /* why it failed, or NULL */
     int64_t created_at;
+    int64_t given_up_at; /* since when its session is given up, and may still be at it; 0: it is not
+                          */
 };
 void intent_row_fini(struct intent_row *row);
 MUST_CHECK int store_intent_insert(struct db *db, const struct intent_row *row, struct err *err);
@@ -229,6 +236,8 @@ MUST_CHECK int store_intent_pending(struct db *db, const char *instance, const c
                                     bool *out_pending, struct err *err);
 MUST_CHECK int store_intent_close(struct db *db, const char *id, const char *state,
                                   const char *detail, struct err *err);
+/* All open ones of this job. */
+MUST_CHECK int store_intent_give_up(struct db *db, const char *job, int64_t at_ms, struct err *err);
 /* Of one job (job not NULL) or instance; only those in `state` when it is not NULL. */
 MUST_CHECK int store_intent_list(struct db *db, const char *job, const char *instance,
                                  const char *state, struct intent_row **out_rows, size_t *out_count,

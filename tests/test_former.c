@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define LOOK "SELECT COUNT(*) FROM sys.dm_exec_requests"
+#define LOOK "SELECT COUNT(*), COALESCE(HAS_PERMS_BY_NAME"
 #define BODY SWEEP(",'buffercount':[50]", SHORT)
 
 /* What the server still does for a client that is gone. */

@@ -250,6 +250,14 @@ static void files_need_room_and_leave_the_margin(void **state)
     expect(&input, "room", GUARDS_REFUSE, "may take 2049 MiB, and min_free_disk_mib keeps 1024");
     input.backups = 3;
     expect(&input, "room", GUARDS_REFUSE, "(the server does not delete our files)");
+    input.what = "trial";
+    input.bytes = 0; /* beside the margin nothing is asked for */
+    input.preallocated_bytes = 0;
+    input.free_bytes = GIB;
+    goes(&input);
+    input.free_bytes = GIB - 1;
+    expect(&input, "room", GUARDS_REFUSE,
+           "has 1023 MiB free, and min_free_disk_mib keeps 1024 MiB: no trial is begun");
 }
 
 static void a_running_backup_stops_at_the_margin(void **state)
@@ -265,7 +273,9 @@ static void a_running_backup_stops_at_the_margin(void **state)
     input.free_bytes = GIB;
     goes(&input);
     input.free_bytes = GIB - 1;
-    expect(&input, "margin", GUARDS_FAIL, "fell to 1023 MiB free");
+    expect(&input, "margin", GUARDS_FAIL, "fell to 1023 MiB free while the backup ran");
+    input.what = "trial";
+    expect(&input, "margin", GUARDS_FAIL, "1024 MiB: the trial was cancelled");
 }
 
 static void others_are_waited_for_and_then_the_trial_is_repeated(void **state)
@@ -298,6 +308,40 @@ static void a_replica_is_judged_by_its_role(void **state)
     expect(&input, "secondary_writes", GUARDS_REFUSE, "use the primary");
     input.workload_writes = false;
     expect(&input, "secondary", GUARDS_WARN, "only COPY_ONLY");
+}
+
+static void a_failover_is_seen_before_the_next_trial(void **state)
+{
+    (void)state;
+    static const struct {
+        enum guards_role before, now;
+        bool writes;
+        const char *row; /* NULL: it goes on */
+        int number;
+    } cases[] = {
+        {GUARDS_PRIMARY, GUARDS_PRIMARY, true, NULL, 0},
+        {GUARDS_SECONDARY, GUARDS_SECONDARY, false, NULL, 0},
+        {GUARDS_PRIMARY, GUARDS_SECONDARY, true, "left_primary", 976},
+        {GUARDS_PRIMARY, GUARDS_SECONDARY, false, "left_primary", 976},
+        {GUARDS_SECONDARY, GUARDS_PRIMARY, false, "became_primary", 0},
+        {GUARDS_PRIMARY, GUARDS_RESOLVING, false, "resolving", 983},
+        {GUARDS_ROLE_NONE, GUARDS_RESOLVING, false, "resolving", 983},
+        {GUARDS_ROLE_NONE, GUARDS_SECONDARY, true, "secondary_writes", 3906},
+        {GUARDS_ROLE_NONE, GUARDS_SECONDARY, false, NULL, 0}, /* not known before */
+        {GUARDS_PRIMARY, GUARDS_ROLE_NONE, true, NULL, 0},    /* not seen now, or in no group */
+    };
+    for (size_t i = 0; i < JSON_COUNT(cases); i++) {
+        struct guards_input input = when(GUARDS_TRIAL);
+        input.role_before = cases[i].before;
+        input.role = cases[i].now;
+        input.workload_writes = cases[i].writes;
+        if (!cases[i].row) {
+            goes(&input);
+            continue;
+        }
+        expect(&input, cases[i].row, GUARDS_REFUSE, "");
+        assert_int_equal(guards_judge(&input).number, cases[i].number);
+    }
 }
 
 /* Names of SQL Server have up to 128 characters, paths 259: a text that is too long is cut. */
@@ -334,6 +378,7 @@ int main(void)
         cmocka_unit_test(a_running_backup_stops_at_the_margin),
         cmocka_unit_test(others_are_waited_for_and_then_the_trial_is_repeated),
         cmocka_unit_test(a_replica_is_judged_by_its_role),
+        cmocka_unit_test(a_failover_is_seen_before_the_next_trial),
         cmocka_unit_test(long_names_are_cut_and_never_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

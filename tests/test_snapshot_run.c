@@ -117,6 +117,7 @@ static void sends_nothing_that_changes_more_than_its_own(void **state)
     assert_int_equal(made[0], 1 + 1 + 2); /* the location is tried once */
     assert_int_equal(made[1], 3);
     assert_int_equal(made[2], made[0]);
+    assert_int_equal(sim_count_statements(house->sim, "SELECT state, source_database_id"), 1);
     sim_texts_free(texts, count);
     harness_stop(house);
 }

@@ -6,6 +6,7 @@
 #include "tests/jobs_kit.h"
 #include "tests/mssql_place.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -222,6 +223,72 @@ static void keeps_the_intent_when_the_connection_breaks(void **state)
     free(name);
 }
 
+/* --- a session that broke ------------------------------------------------------------------- */
+
+#define LOOK "SELECT COUNT(*), COALESCE(HAS_PERMS_BY_NAME"
+
+/* What the server is still at for a connection that is lost. */
+struct ghost {
+    struct mssql *session;
+    struct sim *sim;
+    pthread_t worker, watcher;
+    int drops_meanwhile;
+};
+
+static void *work(void *arg)
+{
+    struct ghost *ghost = arg;
+    struct err ignored; /* however it ends */
+    (void)(mssql_execute(ghost->session, "BACKUP DATABASE [Sales] TO DISK = N'NUL' WITH COPY_ONLY",
+                         NULL, NULL, &ignored) < 0);
+    return NULL;
+}
+
+/* Lets it end when it was looked for a few times. */
+static void *release(void *arg)
+{
+    struct ghost *ghost = arg;
+    (void)sim_wait_for(ghost->sim, SIM_EVENT_STATEMENTS, LOOK, 3, 20000);
+    ghost->drops_meanwhile = sim_count_statements(ghost->sim, "DROP");
+    sim_release(ghost->sim);
+    return NULL;
+}
+
+static void ghost_start(struct ghost *ghost, struct scene *scene)
+{
+    struct err err = {0};
+    char error[SIM_ERROR_SIZE];
+    ghost->sim = scene->server->sim;
+    assert_int_equal(sim_fault(ghost->sim, "{'do':'hold_at_percent','match':'BACKUP'}", error), 0);
+    assert_int_equal(run_open_session(scene->run, &ghost->session, &err), 0);
+    assert_int_equal(pthread_create(&ghost->worker, NULL, work, ghost), 0);
+    assert_int_equal(sim_wait_for(ghost->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+    assert_int_equal(pthread_create(&ghost->watcher, NULL, release, ghost), 0);
+}
+
+static void waits_for_what_a_lost_session_is_still_at(void **state)
+{
+    struct scene *scene = *state;
+    struct ghost ghost = {0};
+    struct err err = {0};
+    char error[SIM_ERROR_SIZE];
+    char *name = make_snapshot(scene, 1);
+    assert_int_equal(
+        sim_fault(scene->server->sim, "{'do':'drop_before','match':'SELECT 1'}", error), 0);
+    assert_int_equal(mssql_query(run_session(scene->run), "SELECT 1", NULL, 0, NULL, &err), -1);
+    ghost_start(&ghost, scene);
+    assert_int_equal(undo(scene, "done"), 0);
+    (void)pthread_join(ghost.watcher, NULL);
+    (void)pthread_join(ghost.worker, NULL);
+    assert_int_equal(ghost.drops_meanwhile, 0);
+    int looks = sim_count_statements(scene->server->sim, LOOK);
+    assert_true(looks >= 3);
+    assert_int_equal(undo(scene, "done"), 0); /* it is known to be gone */
+    assert_int_equal(sim_count_statements(scene->server->sim, LOOK), looks);
+    mssql_close(ghost.session);
+    free(name);
+}
+
 static void refuse_drops(struct scene *scene, int number, int times)
 {
     char error[SIM_ERROR_SIZE];
@@ -301,6 +368,7 @@ int main(void)
         SCENE_TEST(never_drops_what_is_not_named_as_ours),
         SCENE_TEST(drops_a_table_in_a_database_with_an_odd_name),
         SCENE_TEST(keeps_the_intent_when_the_connection_breaks),
+        SCENE_TEST(waits_for_what_a_lost_session_is_still_at),
         SCENE_TEST(tells_what_the_server_does_not_drop),
         SCENE_TEST(drops_again_what_was_refused_in_passing),
         SCENE_TEST(keeps_what_is_in_use_written_down),

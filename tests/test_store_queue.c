@@ -99,6 +99,56 @@ static void a_job_is_no_head_before_its_moment(void **state)
     free(now);
 }
 
+static void expect_retry(struct db *db, const char *id, int64_t retry_at, int64_t since)
+{
+    struct err err = {0};
+    struct job_row row = {0};
+    kit_ok(store_job_get(db, id, &row, &err), &err);
+    assert_int_equal(row.retry_at, retry_at);
+    assert_int_equal(row.unreachable_since, since);
+    job_row_fini(&row);
+}
+
+static void go_away(struct db *db, const char *id, const char *reason)
+{
+    struct err err = {0};
+    struct job_row row = {0};
+    kit_ok(store_job_get(db, id, &row, &err), &err);
+    mem_replace(&row.state, "waiting");
+    mem_replace(&row.state_reason, reason);
+    row.retry_at = 500000;
+    row.unreachable_since = 400000;
+    kit_ok(store_job_update(db, &row, &err), &err);
+    job_row_fini(&row);
+}
+
+static void retries_move_with_the_clock_and_nothing_else_does(void **state)
+{
+    struct db *db = kit_db(state);
+    struct err err = {0};
+    kit_put_instance(db, "sql01");
+    char *away = kit_put_job(db, "sql01", 9, true);
+    char *closed = kit_put_job(db, "sql01", 1, false);
+    go_away(db, away, "unreachable");
+    go_away(db, closed, "window"); /* waits for a date */
+    kit_ok(store_job_shift_retries(db, -100000, &err), &err);
+    expect_retry(db, away, 400000, 300000);
+    expect_retry(db, closed, 500000, 400000);
+    kit_ok(store_job_wake(db, 400000, &err), &err);
+    expect_heads(db, 400000, (const char *const[]){away, NULL});
+    kit_ok(store_job_shift_retries(db, 200000, &err),
+           &err); /* its moment has passed: it stays so */
+    expect_retry(db, away, 600000, 500000);
+    expect_heads(db, 400000, (const char *const[]){away, NULL});
+    kit_ok(store_job_bound_retries(db, 1000, 5000, &err), &err);
+    expect_retry(db, away, 6000, 1000);
+    kit_ok(store_job_bound_retries(db, 6000, 5000, &err), &err); /* due already */
+    expect_retry(db, away, 6000, 1000);
+    expect_retry(db, closed, 500000, 400000);
+    free(away);
+    free(closed);
+}
+
 static void heads_come_with_their_plan(void **state)
 {
     struct db *db = kit_db(state);
@@ -408,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         KIT_TEST(the_head_is_the_highest_priority_then_the_oldest),
         KIT_TEST(a_job_is_no_head_before_its_moment),
+        KIT_TEST(retries_move_with_the_clock_and_nothing_else_does),
         KIT_TEST(heads_come_with_their_plan),
         KIT_TEST(a_hundred_thousand_queued_jobs_cost_as_much_as_one),
         KIT_TEST(no_question_about_jobs_scans_their_table),

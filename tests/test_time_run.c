@@ -142,6 +142,36 @@ static void a_trial_that_cannot_end_in_the_window_waits_for_the_next(void **stat
     free(id);
 }
 
+/* The first night shows nothing, for the job came late; in the second it has the whole window. */
+static void a_trial_that_outlasts_its_window_fails_the_job_instead_of_coming_back(void **state)
+{
+    struct harness *house = *state;
+    int64_t closes_at;
+    register_window(house, 30, 201, &closes_at);
+    sweep_fault(house->sim, HOLD("2,'times':2"));
+    char *id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, TWO));
+    wait_held(house);
+    clock_pass_ms(closes_at - clock_wall_ms() + SECOND);
+    cJSON_Delete(harness_wait_state(house, id, "waiting", "window"));
+    harness_stop_daemon(house);
+    clock_pass_ms(closes_at + 24 * HOUR - 35 * MINUTE - clock_wall_ms());
+    harness_start_daemon(house);
+    wait_held(house);
+    clock_pass_ms(closes_at + 24 * HOUR - clock_wall_ms() + SECOND);
+    cJSON *job = harness_wait(house, id);
+    assert_string_equal(text_at(job, "state"), "failed");
+    assert_string_equal(text_at(job, "cleanup"), "done");
+    assert_true(sweep_error_says(job, "one trial of BUFFERCOUNT=50"));
+    assert_true(sweep_error_says(job, "takes longer than the window ("));
+    cJSON *trials = sweep_trials_of(house, id);
+    assert_int_equal(sweep_count(trials, NULL, "ok"), 1); /* what stands is kept */
+    assert_int_equal(sweep_count(trials, NULL, "cancelled"), 2);
+    sweep_nothing_left(house->sim);
+    cJSON_Delete(trials);
+    cJSON_Delete(job);
+    free(id);
+}
+
 static void windows_that_are_changed_hold_for_the_next_trial(void **state)
 {
     struct harness *house = *state;
@@ -267,6 +297,96 @@ static void an_instance_that_stays_away_for_unreachable_minutes_fails_the_job(vo
     free(id);
 }
 
+/* The steady clock, which nobody sets. */
+static int64_t steady_ms(void)
+{
+    return clock_mono_ns() / 1000000;
+}
+
+/* When the job is tried again, as soon as that is another moment than other_than; 0: it has ended.
+ */
+static int64_t await_retry(struct harness *house, const char *id, int64_t other_than)
+{
+    for (int i = 0; i < 20000; i++) {
+        int64_t at_ms = 0;
+        cJSON *job = job_of(house, id);
+        bool waits = strcmp(text_at(job, "state"), "waiting") == 0;
+        bool ended = cJSON_IsString(at(job, "finished_at"));
+        if (waits)
+            assert_true(clock_parse(text_at(job, "retry_at"), &at_ms));
+        cJSON_Delete(job);
+        if (ended || (waits && at_ms != other_than))
+            return at_ms;
+    }
+    fail_msg("job %s is not tried", id);
+    return 0;
+}
+
+/* An instance that is away: tries until it is `minutes` since the first one, or the job has ended
+ * (false). *at_ms: the next one. */
+static bool try_for(struct harness *house, const char *id, int64_t since_ms, int64_t minutes,
+                    int64_t *at_ms)
+{
+    while (*at_ms != 0 && steady_ms() - since_ms < minutes * MINUTE) {
+        int64_t pause_ms = *at_ms - clock_wall_ms();
+        assert_true(pause_ms <= 301 * SECOND);
+        clock_pass_ms(pause_ms > 0 ? pause_ms + SECOND : SECOND);
+        *at_ms = await_retry(house, id, *at_ms);
+    }
+    return *at_ms != 0;
+}
+
+static char *go_away(struct harness *house, int64_t *out_since_ms, int64_t *out_at_ms)
+{
+    harness_register(house, NULL);
+    sweep_fault(house->sim, "{'do':'stop_listening'}");
+    *out_since_ms = steady_ms();
+    char *id = harness_submit(house, SWEEP(",'buffercount':[50]", SHORT));
+    *out_at_ms = await_retry(house, id, 0);
+    assert_true(try_for(house, id, *out_since_ms, 20, out_at_ms));
+    return id;
+}
+
+static void a_clock_that_is_set_gives_nobody_up_early_and_keeps_nobody_waiting(void **state)
+{
+    static const int64_t by_ms[] = {-24 * HOUR, 24 * HOUR, 50 * MINUTE, -50 * MINUTE};
+    struct harness *house = *state;
+    for (size_t i = 0; i < sizeof by_ms / sizeof by_ms[0]; i++) {
+        int64_t since_ms = 0;
+        int64_t at_ms = 0;
+        char *id = go_away(house, &since_ms, &at_ms);
+        clock_set_wall_ms(by_ms[i]);
+        clock_pass_ms(SECOND); /* the next look sees it, and moves what waits */
+        at_ms = await_retry(house, id, at_ms);
+        assert_true(try_for(house, id, since_ms, 54, &at_ms));  /* and five more at most */
+        assert_false(try_for(house, id, since_ms, 66, &at_ms)); /* a pause later it is given up */
+        cJSON *job = job_of(house, id);
+        assert_string_equal(text_at(job, "state"), "failed");
+        assert_true(steady_ms() - since_ms >= HOUR);
+        cJSON_Delete(job);
+        free(id);
+        harness_stop(house);
+        house = *state = harness_start(NULL);
+    }
+}
+
+static void after_a_restart_a_retry_is_near_whatever_the_clock_did(void **state)
+{
+    struct harness *house = *state;
+    int64_t since_ms = 0;
+    int64_t at_ms = 0;
+    char *id = go_away(house, &since_ms, &at_ms);
+    harness_stop_daemon(house);
+    clock_set_wall_ms(-24 * HOUR);
+    sweep_fault(house->sim, "{'do':'listen'}");
+    harness_start_daemon(house);
+    clock_pass_ms(301 * SECOND);
+    cJSON *job = harness_wait(house, id);
+    assert_string_equal(text_at(job, "state"), "inconclusive");
+    cJSON_Delete(job);
+    free(id);
+}
+
 /* --- cancels -------------------------------------------------------------------------------- */
 
 static void a_server_that_ignores_a_cancel_is_given_up_after_half_a_minute(void **state)
@@ -311,12 +431,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TIMED(a_window_that_closes_cancels_the_backup_and_the_next_one_goes_on),
         TIMED(a_trial_that_cannot_end_in_the_window_waits_for_the_next),
+        TIMED(a_trial_that_outlasts_its_window_fails_the_job_instead_of_coming_back),
         TIMED(windows_that_are_changed_hold_for_the_next_trial),
         TIMED(a_clock_that_is_set_on_stops_and_one_set_back_starts_nothing_twice),
         TIMED(a_job_that_ignores_windows_passes_one_that_waits),
         TIMED(minutes_count_over_all_tries),
         TIMED(a_deadline_in_a_trial_cancels_and_undoes),
         TIMED(an_instance_that_stays_away_for_unreachable_minutes_fails_the_job),
+        TIMED(a_clock_that_is_set_gives_nobody_up_early_and_keeps_nobody_waiting),
+        TIMED(after_a_restart_a_retry_is_near_whatever_the_clock_did),
         TIMED(a_server_that_ignores_a_cancel_is_given_up_after_half_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,8 @@ static void arms_of_sweep(struct run *run)
 static int preflight_sweep(struct run *run, struct err *err)
 {
     struct sweep sweep = parameters_of(run);
-    if (check_server(run, &sweep, err) < 0 || preflight_database(run, sweep.database, err) < 0)
+    if (check_server(run, &sweep, err) < 0 ||
+        preflight_database(run, sweep.database, NULL, err) < 0)
         return -1;
     return preflight_backups(run, sweep.targets, sweep.confirm_on, err);
 }

@@ -18,7 +18,7 @@ static int check_databases(struct run *run, const struct throughput *throughput,
         return err_set(err, ERR_REFUSED, 0, "compression %s: %s", throughput->compression, rule);
     const cJSON *database;
     cJSON_ArrayForEach(database, throughput->databases) {
-        if (preflight_database(run, database->valuestring, err) < 0)
+        if (preflight_database(run, database->valuestring, NULL, err) < 0)
             return -1;
     }
     return 0;

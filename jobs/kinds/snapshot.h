@@ -3,6 +3,7 @@
  * files share. */
 #include "jobs/kind.h"
 #include "jobs/plan.h"
+#include "jobs/room.h"
 #include "jobs/run.h"
 #include "jobs/snapshots.h"
 #include "server/json.h"
@@ -89,7 +90,11 @@ MUST_CHECK int snapshot_preflight(struct run *run, const struct snapshot_paramet
 MUST_CHECK int snapshot_check_space(struct run *run, const struct snapshot_parameters *parameters,
                                     const char *path, int count, struct err *err);
 
-/* When the plan stands: room at each location, and what all trials write and read. */
+/* ERR_REFUSED when a volume of the database's own files has less than the margin already. */
+MUST_CHECK int snapshot_check_margin(struct run *run, const char *database, struct err *err);
+
+/* When the plan stands: room at each location and beside the source, and what all trials write and
+ * read. */
 MUST_CHECK int snapshot_check_plan(struct run *run, const struct snapshot_parameters *parameters,
                                    struct err *err);
 
@@ -106,6 +111,20 @@ MUST_CHECK int snapshot_try_locations(struct run *run, const struct snapshot_par
  * is more than it may be. */
 MUST_CHECK int snapshot_open_custom(struct run *run, const struct snapshot_parameters *parameters,
                                     struct err *err);
+
+/* --- room while a trial runs --------------------------------------------------------------- */
+
+struct snapshot_watch {
+    struct room *room; /* NULL: nothing can be seen */
+    char **folders;
+    size_t count, capacity;
+};
+
+/* Looks on at the volumes of the database's files and of the location (NULL: the baseline), from
+ * now on until snapshot_watch_end, which must follow when this is 0. As room_watch. */
+MUST_CHECK int snapshot_watch_begin(struct run *run, const char *database, const char *location,
+                                    struct snapshot_watch *out, struct err *err);
+struct room_outcome snapshot_watch_end(struct snapshot_watch *watch);
 
 /* --- trials and report --------------------------------------------------------------------- */
 

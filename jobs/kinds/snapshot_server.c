@@ -69,17 +69,6 @@ static int judge_database(const char *database, const struct mssql_rows *rows, s
     return 0;
 }
 
-static int check_database(struct run *run, const char *database, struct err *err)
-{
-    struct mssql_value value = {.text = database};
-    struct mssql_rows *rows = NULL;
-    if (send_ask(run_session(run), STATEMENT_DATABASE, &value, 1, &rows, err) < 0)
-        return err_wrap(err, "look for the database");
-    int rc = judge_database(database, rows, err);
-    mssql_rows_free(rows);
-    return rc;
-}
-
 /* Snapshots of databases with memory-optimised tables cannot be made. */
 static int check_filegroups(struct run *run, const char *database, struct err *err)
 {
@@ -195,9 +184,10 @@ int snapshot_preflight(struct run *run, const struct snapshot_parameters *parame
                        struct err *err)
 {
     const char *database = parameters->database;
-    if (check_edition(&run->plan.facts, err) < 0 || check_database(run, database, err) < 0 ||
-        preflight_database(run, database, err) < 0 || check_filegroups(run, database, err) < 0 ||
-        check_source(run, parameters, err) < 0 || check_log(run, parameters, err) < 0)
+    if (check_edition(&run->plan.facts, err) < 0 ||
+        preflight_database(run, database, judge_database, err) < 0 ||
+        check_filegroups(run, database, err) < 0 || check_source(run, parameters, err) < 0 ||
+        check_log(run, parameters, err) < 0)
         return -1;
     if (!parameters->sql)
         return 0;
@@ -272,6 +262,8 @@ int snapshot_check_plan(struct run *run, const struct snapshot_parameters *param
                                  most_snapshots(parameters), err) < 0)
             return -1;
     }
+    if (snapshot_check_margin(run, parameters->database, err) < 0)
+        return -1;
     return check_budget(run, parameters, err);
 }
 

@@ -1,7 +1,9 @@
 /* One trial of snapshot_overhead:
  *
  *   setup ─► snapshots, each written down first ─► table written down ─► the workload, timed ─►
- *   what became of the snapshots ─► teardown; the runner then drops table and snapshots */
+ *   what became of the snapshots ─► teardown; the runner then drops table and snapshots
+ *
+ * From the first step to the last but the teardown the volumes are looked at (jobs/room.h). */
 #include "jobs/journal.h"
 #include "jobs/kinds/snapshot.h"
 #include "jobs/measure/messages.h"
@@ -247,6 +249,36 @@ static int tear_down(struct attempt *attempt, int rc, struct err *err)
     return rc;
 }
 
+/* What was cancelled for want of room failed, as jobs/backup.c has it; not when the server ignored
+ * the cancel: what it still runs must not be touched yet. */
+static int judge_room(struct attempt *attempt, const struct room_outcome *room, int rc,
+                      const struct err *err)
+{
+    struct run *run = attempt->run;
+    struct trial *trial = attempt->trial;
+    bool gave_up = mssql_gave_up(run_session(run)) || (run->second && mssql_gave_up(run->second));
+    bool ended = err->code == ERR_CANCELLED || (err->code == ERR_UNREACHABLE && !gave_up);
+    if (rc == 0 || !room->cancelled || !ended || run_trial_is_over(run) ||
+        (enum run_stop)atomic_load(&run->stop) != RUN_GO)
+        return rc;
+    char *step = mem_copy(trial->error_step ? trial->error_step : "snapshot");
+    fail(trial, TRIAL_FAILED, 0, room->text, step);
+    free(step);
+    return 0;
+}
+
+/* The steps, while somebody looks on. */
+static int run_watched(struct attempt *attempt, struct err *err)
+{
+    struct snapshot_watch watch;
+    if (snapshot_watch_begin(attempt->run, attempt->parameters.database, attempt->path, &watch,
+                             err) < 0)
+        return -1;
+    int rc = run_steps(attempt, err);
+    struct room_outcome room = snapshot_watch_end(&watch);
+    return judge_room(attempt, &room, rc, err);
+}
+
 static int run_attempt(struct attempt *attempt, struct err *err)
 {
     struct run *run = attempt->run;
@@ -255,7 +287,7 @@ static int run_attempt(struct attempt *attempt, struct err *err)
         return -1;
     }
     attempt->trial->started_at = clock_wall_ms(); /* until the workload starts */
-    int rc = tear_down(attempt, run_steps(attempt, err), err);
+    int rc = tear_down(attempt, run_watched(attempt, err), err);
     run_close_second(run);
     struct err why = *err;
     if (rc < 0 && err->code == ERR_CANCELLED && run_trial_is_over(run))

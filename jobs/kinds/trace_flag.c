@@ -132,7 +132,7 @@ static int preflight_flags(struct run *run, struct err *err)
     if (flags_check_rights(run, err) < 0 || check_compression(run, &parameters, err) < 0)
         return -1;
     cJSON_ArrayForEach(database, parameters.databases) {
-        if (preflight_database(run, database->valuestring, err) < 0)
+        if (preflight_database(run, database->valuestring, NULL, err) < 0)
             return -1;
     }
     return check_room(run, &parameters, err);

@@ -10,6 +10,7 @@
 #define MIB ((int64_t)1 << 20)
 
 const struct guards_input GUARDS_INPUT = {
+    .what = "backup",
     .window_open = true,
     .longest_ms = -1,
     .used_ms = -1,
@@ -186,6 +187,16 @@ static bool is_secondary(input *in)
     return in->role == GUARDS_SECONDARY;
 }
 
+static bool left_primary(input *in)
+{
+    return in->role_before == GUARDS_PRIMARY && in->role == GUARDS_SECONDARY;
+}
+
+static bool became_primary(input *in)
+{
+    return in->role_before == GUARDS_SECONDARY && in->role == GUARDS_PRIMARY;
+}
+
 /* --- what is said -------------------------------------------------------------------------- */
 
 typedef void say(input *in, char *out);
@@ -312,6 +323,13 @@ static void say_unknown_size(input *in, char *out)
 
 static void say_no_room(input *in, char *out)
 {
+    if (needed_mib(in) <= 0) {
+        put(out,
+            "%.100s has %.0f MiB free, and min_free_disk_mib keeps %" PRId64 " MiB: no %s is "
+            "begun",
+            in->name, free_mib(in), in->margin_mib, in->what);
+        return;
+    }
     put(out,
         "%.100s has %.0f MiB free; %" PRId64 " backup(s) may take %.0f MiB, and min_free_disk_mib "
         "keeps %" PRId64 " MiB%s",
@@ -322,9 +340,9 @@ static void say_no_room(input *in, char *out)
 static void say_margin(input *in, char *out)
 {
     put(out,
-        "%.100s fell to %.0f MiB free while the backup ran, and min_free_disk_mib keeps %" PRId64
-        " MiB: the backup was cancelled",
-        in->name, free_mib(in), in->margin_mib);
+        "%.100s fell to %.0f MiB free while the %s ran, and min_free_disk_mib keeps %" PRId64
+        " MiB: the %s was cancelled",
+        in->name, free_mib(in), in->what, in->margin_mib, in->what);
 }
 
 static void say_foreign(input *in, char *out)
@@ -365,6 +383,24 @@ static void say_secondary(input *in, char *out)
         in->name);
 }
 
+static void say_left_primary(input *in, char *out)
+{
+    put(out,
+        "database %s was failed over: it was the primary replica here when the job was prepared "
+        "and "
+        "is a secondary now; measure it where it is primary",
+        in->name);
+}
+
+static void say_became_primary(input *in, char *out)
+{
+    put(out,
+        "database %s was failed over: it was a secondary replica here when the job was prepared "
+        "and "
+        "is the primary now; what was measured before does not compare",
+        in->name);
+}
+
 /* --- the table ----------------------------------------------------------------------------- */
 
 #define PLANNED (GUARDS_PREFLIGHT | GUARDS_TRIAL)
@@ -391,8 +427,10 @@ static const struct {
     {"minutes",          STARTED,                      used_its_time,             GUARDS_TIME_OUT, NULL,            0,    say_minutes},
     {"window",           GUARDS_CLAIM | STARTED,       is_outside,                GUARDS_WAIT,     "window",        0,    say_outside},
     {"fit",              GUARDS_TRIAL,                 does_not_fit,              GUARDS_WAIT,     "window",        0,    say_fit},
-    {"resolving",        GUARDS_PREFLIGHT,             is_resolving,              GUARDS_REFUSE,   NULL,            983,  say_resolving},
-    {"secondary_writes", GUARDS_PREFLIGHT,             writes_on_a_secondary,     GUARDS_REFUSE,   NULL,            3906, say_secondary_writes},
+    {"resolving",        PLANNED,                      is_resolving,              GUARDS_REFUSE,   NULL,            983,  say_resolving},
+    {"left_primary",     GUARDS_TRIAL,                 left_primary,              GUARDS_REFUSE,   NULL,            976,  say_left_primary},
+    {"became_primary",   GUARDS_TRIAL,                 became_primary,            GUARDS_REFUSE,   NULL,            0,    say_became_primary},
+    {"secondary_writes", PLANNED,                      writes_on_a_secondary,     GUARDS_REFUSE,   NULL,            3906, say_secondary_writes},
     {"memory_limit",     PLANNED,                      takes_more_than_its_limit, GUARDS_REFUSE,   NULL,            0,    say_memory_limit},
     {"free_memory",      GUARDS_PREFLIGHT,             takes_the_server_s_memory, GUARDS_REFUSE,   NULL,            0,    say_free_memory},
     {"less_memory",      GUARDS_TRIAL,                 takes_the_server_s_memory, GUARDS_FAIL,     NULL,            0,    say_free_memory},

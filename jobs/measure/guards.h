@@ -32,6 +32,7 @@ enum guards_role { GUARDS_ROLE_NONE, GUARDS_PRIMARY, GUARDS_SECONDARY, GUARDS_RE
 struct guards_input {
     enum guards_moment moment;
     const char *name; /* what the answer is about: an instance, a database, a folder; or NULL */
+    const char *what; /* writes into the folder: "backup", "trial" */
 
     /* production: api.md §2 */
     bool production, confirmed, has_windows;
@@ -73,7 +74,8 @@ struct guards_input {
 
     /* availability groups */
     enum guards_role role;
-    bool workload_writes; /* into the database itself */
+    enum guards_role role_before; /* when the job was prepared */
+    bool workload_writes;         /* into the database itself */
 };
 
 /* Nothing known and nothing in the way. */

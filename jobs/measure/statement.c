@@ -91,11 +91,14 @@ static const struct {
     [STATEMENT_READS]          = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type, v.volume_mount_point FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s CROSS APPLY sys.dm_os_volume_stats(f.database_id, f.file_id) AS v WHERE d.name = ?"},
     [STATEMENT_READS_PLAIN]    = {READS, BY_TRIALS, 0, 0, "SELECT f.name, s.num_of_bytes_read, s.io_stall_read_ms, f.type FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id CROSS APPLY sys.dm_io_virtual_file_stats(f.database_id, f.file_id) AS s WHERE d.name = ?"},
     [STATEMENT_FOREIGN_WORK]   = {READS, BY_TRIALS | BY_CHECK, 0, 0, "SELECT TOP (1) command FROM sys.dm_exec_requests WHERE session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%' OR command LIKE 'Dbcc%')"},
+    /* the same, with what the database is just now: before each trial */
+    [STATEMENT_MOMENT]         = {READS, BY_TRIALS, 11, 0, "SELECT TOP (1) command, d.state, r.role FROM sys.databases AS d LEFT JOIN sys.dm_hadr_availability_replica_states AS r ON r.replica_id = d.replica_id AND r.is_local = 1 LEFT JOIN sys.dm_exec_requests ON session_id <> @@SPID AND (command LIKE 'BACKUP%' OR command LIKE 'RESTORE%' OR command LIKE 'DBCC%' OR command LIKE 'Dbcc%') WHERE d.name = ?"},
 
     /* what began and ended between two looks at the requests, VSS snapshots too (device_type 7) */
     [STATEMENT_FOREIGN_BACKUP] = {READS, BY_TRIALS, 0, 0, "SELECT TOP (1) backup_set_id, CONVERT(int, is_snapshot) FROM msdb.dbo.backupset WHERE name IS NULL OR LEFT(name, 10) <> 'sweetspot:' ORDER BY backup_set_id DESC"},
-    /* what an earlier session of one job, by its program's name, is still at */
-    [STATEMENT_FORMER_WORK]    = {READS, BY_TRIALS, 0, 0, "SELECT COUNT(*) FROM sys.dm_exec_requests AS r JOIN sys.dm_exec_sessions AS s ON s.session_id = r.session_id WHERE s.program_name = ? AND s.session_id <> @@SPID"},
+    /* what an earlier session of one job, by its program's name, is still at; and whether it would be seen: the first
+     * right is 2022's, and NULL before */
+    [STATEMENT_FORMER_WORK]    = {READS, BY_TRIALS, 0, 0, "SELECT COUNT(*), COALESCE(HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER PERFORMANCE STATE'), HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE')) FROM sys.dm_exec_requests AS r JOIN sys.dm_exec_sessions AS s ON s.session_id = r.session_id WHERE s.program_name = ? AND s.session_id <> @@SPID"},
 
     /* COPY_ONLY always: a benchmark must not become the base of somebody's differential backups */
     [STATEMENT_BACKUP] = {CHANGES, BY_BACKUPS, 0, 0, "BACKUP DATABASE {database} TO {devices} WITH COPY_ONLY{options}, NAME = {name}, STATS = 5"},
@@ -109,6 +112,8 @@ static const struct {
     [STATEMENT_RECOVERY]          = {READS, BY_SNAPSHOT, 0, 0, "SELECT recovery_model FROM sys.databases WHERE name = ?"},
     [STATEMENT_FOREIGN_SNAPSHOTS] = {READS, BY_SNAPSHOT, 0, 0, "SELECT s.name FROM sys.databases AS s JOIN sys.databases AS d ON d.database_id = s.source_database_id WHERE d.name = ? AND s.name NOT LIKE ? ORDER BY s.name"},
     [STATEMENT_DATA_FILES]        = {READS, BY_SNAPSHOT, 0, 0, "SELECT f.name, f.file_id FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ? AND f.type = 0 ORDER BY f.file_id"},
+    /* data, log and containers: what a workload may let grow */
+    [STATEMENT_FILE_PATHS]        = {READS, BY_SNAPSHOT, 0, 0, "SELECT f.physical_name FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.name = ? ORDER BY f.file_id"},
     [STATEMENT_SNAPSHOT_STATES]   = {READS, BY_SNAPSHOT, 0, 0, "SELECT name, state FROM sys.databases WHERE source_database_id IS NOT NULL AND name LIKE ?"},
     [STATEMENT_SNAPSHOT_SIZES]    = {READS, BY_SNAPSHOT, 0, 0, "SELECT SUM(s.size_on_disk_bytes) FROM sys.databases AS d CROSS APPLY sys.dm_io_virtual_file_stats(d.database_id, NULL) AS s WHERE d.source_database_id IS NOT NULL AND d.name LIKE ?"},
     [STATEMENT_SNAPSHOT_SPARSE]   = {READS, BY_SNAPSHOT, 0, 0, "SELECT MIN(CONVERT(int, f.is_sparse)) FROM sys.master_files AS f JOIN sys.databases AS d ON d.database_id = f.database_id WHERE d.source_database_id IS NOT NULL AND f.type = 0 AND d.name LIKE ?"},

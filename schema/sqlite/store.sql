@@ -246,6 +246,21 @@ UPDATE job SET ready_at = 0 WHERE rowid IN (
     SELECT rowid FROM job WHERE state IN ('queued', 'waiting') AND ready_at > 0 AND ready_at <= ?1
     ORDER BY ready_at LIMIT 1000);
 
+-- name: job_shift_retries
+-- Somebody set the clock so much on, or back: who waits for an instance that is away waits as long as
+-- before.
+UPDATE job SET retry_at = max(retry_at + ?1, 1), unreachable_since = max(unreachable_since + ?1, 1),
+    ready_at = CASE WHEN ready_at > 0 THEN max(retry_at + ?1, 1) ELSE 0 END
+WHERE rowid IN (SELECT job.rowid FROM instance CROSS JOIN job ON job.instance = instance.name
+    AND job.state = 'waiting' AND job.state_reason = 'unreachable');
+
+-- name: job_bound_retries
+-- ?1 now, ?2 the longest pause: after a start nobody knows what the clock did meanwhile.
+UPDATE job SET retry_at = min(retry_at, ?1 + ?2), unreachable_since = min(unreachable_since, ?1),
+    ready_at = CASE WHEN ready_at > 0 THEN min(ready_at, ?1 + ?2) ELSE 0 END
+WHERE rowid IN (SELECT job.rowid FROM instance CROSS JOIN job ON job.instance = instance.name
+    AND job.state = 'waiting' AND job.state_reason = 'unreachable') AND retry_at > ?1;
+
 -- name: job_heads
 -- One look-up for each instance, exclusiveness and state, and the few that job_wake left. Those
 -- that ignore windows have places of their own, too: they may start while the others wait.
@@ -542,15 +557,19 @@ GROUP BY 1, 2 ORDER BY 1, 2;
 -- === intents =====================================================================================
 
 -- part: intent_columns
-id, job, instance, action, object, prior, state, detail, created_at
+id, job, instance, action, object, prior, state, detail, created_at, given_up_at
 
 -- name: intent_insert
 -- Committed before the change it announces is made.
-INSERT INTO intent ({intent_columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+INSERT INTO intent ({intent_columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- name: intent_close
 -- Undone, or failed and why.
 UPDATE intent SET state = ?2, detail = ?3 WHERE id = ?1;
+
+-- name: intent_give_up
+-- The session that made them may still be at it.
+UPDATE intent SET given_up_at = ?2 WHERE job = ?1 AND state = 'open';
 
 -- name: intent_list_leftover
 -- For each instance where nothing measures and the login is not refused: the first thing that is not

@@ -272,7 +272,7 @@ static bool end_messages(struct plan *p, int said)
                              p->targets[0].path, NULL);
         return raise_fault(p, &fault);
     }
-    if (sim_session_should_stop(s))
+    if (sim_session_should_stop(s) || s->orphan) /* nobody takes its last messages */
         return false;
     if (p->stats && said < 100)
         message(p, 3211, "100", NULL, NULL, NULL);

@@ -29,6 +29,7 @@ static const struct verb verbs[] = {
     {"error_at_percent", SIM_ERROR_AT_PERCENT, 50},
     {"error_after_4035", SIM_ERROR_LATE, 0},
     {"ignore_attention", SIM_IGNORE_ATTENTION, 0},
+    {"ignore_close", SIM_IGNORE_CLOSE, 0},
     {"refuse_login", SIM_REFUSE_LOGIN, 0},
     {"hold_at_percent", SIM_HOLD_AT_PERCENT, 50},
     {"hold_before", SIM_HOLD_STATEMENT, 0},
@@ -211,6 +212,31 @@ static int plain_locked(struct act *a)
     return 0;
 }
 
+/* The replica of the database's group here has another role from now on. */
+static int replica_role_locked(struct act *a)
+{
+    static const char *const roles[] = {"RESOLVING", "PRIMARY", "SECONDARY"};
+    struct sim *sim = a->sim;
+    const struct sim_db *db = sim_db_find_locked(sim, text(a->o, "database", "Sales"));
+    if (!db || db->group < 0)
+        return problem(a->error, a->size, "the database is in no availability group");
+    for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
+        if (!strcmp(roles[i], text(a->o, "kind", "SECONDARY"))) {
+            sim->groups[db->group].role = (enum sim_role)i;
+            return 0;
+        }
+    return problem(a->error, a->size, "kind is RESOLVING, PRIMARY or SECONDARY");
+}
+
+static int database_state_locked(struct act *a)
+{
+    struct sim_db *db = sim_db_find_locked(a->sim, text(a->o, "database", "Sales"));
+    if (!db)
+        return problem(a->error, a->size, "there is no such database");
+    sim_replace(&db->state, text(a->o, "kind", "OFFLINE"));
+    return 0;
+}
+
 /* Things that happen at once and are not kept. */
 static const struct {
     const char *name;
@@ -230,6 +256,8 @@ static const struct {
     {"foreign_request", foreign_request_locked, NULL},
     {"vss_snapshot", vss_locked, NULL},
     {"trace_flag", trace_flag_locked, NULL},
+    {"replica_role", replica_role_locked, NULL},
+    {"database_state", database_state_locked, NULL},
 };
 
 /* 0, -1, or 1 when it is none of them. */

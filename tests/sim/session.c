@@ -32,6 +32,18 @@ static void count_attention(struct session *s)
     pthread_mutex_unlock(&s->sim->lock);
 }
 
+/* The peer is gone. */
+static enum wake lose_peer(struct session *s)
+{
+    struct sim_fault fault;
+
+    s->wire.broken = true;
+    s->orphan = sim_fault_hit(s->sim, SIM_IGNORE_CLOSE, s->statement ? s->statement : "", &s->arena,
+                              &fault);
+    s->closing = !s->orphan;
+    return s->orphan ? WAKE_SIGNAL : WAKE_CLOSED;
+}
+
 /* Reads what came while a request runs: only an attention or the end may. */
 static enum wake read_interruption(struct session *s)
 {
@@ -40,16 +52,12 @@ static enum wake read_interruption(struct session *s)
     uint8_t type = 0;
     char byte = 0;
 
-    if (!s->wire.tls && recv(s->wire.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
-        s->wire.broken = s->closing = true;
-        return WAKE_CLOSED;
-    }
+    if (!s->wire.tls && recv(s->wire.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+        return lose_peer(s);
     int rc = wire_receive(&s->wire, &body, &type);
     sim_bytes_fini(&body);
-    if (rc || type != PACKET_ATTENTION) {
-        s->wire.broken = s->closing = true;
-        return WAKE_CLOSED;
-    }
+    if (rc || type != PACKET_ATTENTION)
+        return lose_peer(s);
     bool ignored = sim_fault_hit(s->sim, SIM_IGNORE_ATTENTION, s->statement ? s->statement : "",
                                  &s->arena, &fault);
     count_attention(s);
@@ -62,16 +70,18 @@ static enum wake read_interruption(struct session *s)
 enum wake sim_session_wait(struct session *s, int64_t until_us)
 {
     for (;;) {
-        struct pollfd fds[2] = {{.fd = s->wire.fd, .events = POLLIN},
+        struct pollfd fds[2] = {{.fd = s->orphan ? -1 : s->wire.fd, .events = POLLIN},
                                 {.fd = s->wake_fd, .events = POLLIN}};
         int64_t left = until_us - sim_mono_us();
         struct timespec wait = {.tv_sec = left > 0 ? left / 1000000 : 0,
                                 .tv_nsec = left > 0 ? left % 1000000 * 1000 : 0};
         if (s->attention)
             return WAKE_ATTENTION;
-        if (s->wire.broken || s->closing)
+        if (s->closing)
             return WAKE_CLOSED;
-        if (wire_has_input(&s->wire))
+        if (s->wire.broken && !s->orphan)
+            return lose_peer(s);
+        if (!s->orphan && wire_has_input(&s->wire))
             return read_interruption(s);
         int n = ppoll(fds, 2, &wait, NULL);
         if (n < 0 && errno == EINTR)
@@ -93,7 +103,7 @@ bool sim_session_should_stop(struct session *s)
     pthread_mutex_unlock(&s->sim->lock);
     if (killed)
         s->closing = true;
-    if (s->attention || s->closing || s->wire.broken)
+    if (s->attention || s->closing)
         return true;
     enum wake w = WAKE_SIGNAL;
     while (w == WAKE_SIGNAL)

@@ -90,6 +90,7 @@ struct session {
     int caught_number, caught_severity, caught_state, caught_line;
     const char *caught_text;
     bool attention, closing; /* the peer cancelled; end the connection */
+    bool orphan;             /* the peer is gone, which is not noticed before the statement's end */
     int line;                /* of the statement that runs */
     const char *statement;
     const char *procedure;

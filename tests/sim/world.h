@@ -184,6 +184,7 @@ enum sim_fault_kind {
     SIM_ERROR,
     SIM_ERROR_AT_PERCENT,
     SIM_IGNORE_ATTENTION,
+    SIM_IGNORE_CLOSE, /* the end of the connection */
     SIM_REFUSE_LOGIN,
     SIM_HOLD_AT_PERCENT,
     SIM_HOLD_STATEMENT,
