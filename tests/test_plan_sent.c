@@ -108,9 +108,10 @@ static void expect_known_history(struct harness *house, const char *job, int sen
     char *known = mem_format("SELECT COUNT(*) FROM msdb.dbo.backupset WHERE is_copy_only = 1 AND "
                              "name LIKE 'sweetspot:%s:[0-9]%%'",
                              job);
-    assert_int_equal(run_sql(house, known), sent);
-    assert_int_equal(run_sql(house, "SELECT COUNT(*) FROM msdb.dbo.backupset WHERE is_copy_only = 0"
-                                    " OR name IS NULL OR name NOT LIKE 'sweetspot:%:[0-9]%'"),
+    assert_int_equal(harness_ask(house->sim, known), sent);
+    assert_int_equal(harness_ask(house->sim,
+                                 "SELECT COUNT(*) FROM msdb.dbo.backupset WHERE is_copy_only = 0"
+                                 " OR name IS NULL OR name NOT LIKE 'sweetspot:%:[0-9]%'"),
                      0);
     free(known);
 }
