@@ -15,6 +15,7 @@ static const struct media_row rows[MEDIA_COUNT] = {
     [MEDIA_JSON]     = {"application", "json",         "application/json; charset=utf-8"},
     [MEDIA_CSV]      = {"text",        "csv",          "text/csv; charset=utf-8; header=present"},
     [MEDIA_MARKDOWN] = {"text",        "markdown",     "text/markdown; charset=utf-8"},
+    [MEDIA_HTML]     = {"text",        "html",         "text/html; charset=utf-8"},
     [MEDIA_YAML]     = {"application", "yaml",         "application/yaml"},
     [MEDIA_EVENTS]   = {"text",        "event-stream", "text/event-stream; charset=utf-8"},
     [MEDIA_METRICS]  = {"text",        "plain",        "text/plain; version=0.0.4; charset=utf-8"},

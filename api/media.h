@@ -7,6 +7,7 @@ enum media {
     MEDIA_JSON,
     MEDIA_CSV,
     MEDIA_MARKDOWN,
+    MEDIA_HTML,
     MEDIA_YAML,
     MEDIA_EVENTS,
     MEDIA_METRICS,

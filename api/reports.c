@@ -1,4 +1,4 @@
-/* GET /v1/jobs/{id}/report: JSON, or Markdown for people. */
+/* GET /v1/jobs/{id}/report: JSON, or Markdown or a page for people. */
 #include "api/etag.h"
 #include "api/handlers.h"
 #include "api/job_view.h"
@@ -32,18 +32,32 @@ static const char *etag_of_text(const char *text, char out[ETAG_SIZE])
     return out;
 }
 
+/* What names of databases say is text already; this is the second lock on that door. Who may frame
+ * the page only a header can say. */
+static void add_policy(struct req *req)
+{
+    char *policy = job_report_policy();
+    req_answer_header(req, "Content-Security-Policy", "%s; frame-ancestors 'none'", policy);
+    req_answer_header(req, "Referrer-Policy", "no-referrer");
+    free(policy);
+}
+
 /* Takes document over. */
 static void answer_document(struct req *req, char *document)
 {
     char etag[ETAG_SIZE];
     char *text = document;
-    if (req->media == MEDIA_MARKDOWN) {
+    if (req->media == MEDIA_MARKDOWN)
         text = job_report_markdown(document);
+    else if (req->media == MEDIA_HTML)
+        text = job_report_html(document);
+    if (text != document)
         free(document);
-    }
     etag_of_text(text, etag);
     req_answer_text(req, 200, req->media, text);
     req_answer_header(req, "Vary", "Accept");
+    if (req->media == MEDIA_HTML)
+        add_policy(req);
     (void)req_answer_etag(req, etag); /* 304 is answered by it */
 }
 

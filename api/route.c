@@ -24,7 +24,7 @@ const struct route routes[] = {
     {"GET",    "/v1/jobs/{id}",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, job_get},
     {"POST",   "/v1/jobs/{id}/cancel",            SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, job_cancel},
     {"GET",    "/v1/jobs/{id}/trials",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_CSV), trial_list},
-    {"GET",    "/v1/jobs/{id}/report",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_MARKDOWN), report_get},
+    {"GET",    "/v1/jobs/{id}/report",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_MARKDOWN) | MEDIA_BIT(MEDIA_HTML), report_get},
     {"GET",    "/v1/jobs/{id}/verdict",           SCOPE_READ,   BODY_NONE, JSON_ONLY, verdict_get},
     {"POST",   "/v1/jobs/{id}/retry",             SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, job_retry},
     {"GET",    "/v1/jobs/{id}/events",            SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_EVENTS), job_event_stream},

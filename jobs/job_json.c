@@ -91,3 +91,18 @@ char *job_report_markdown(const char *report)
     cJSON_Delete(tree);
     return text;
 }
+
+char *job_report_html(const char *report)
+{
+    cJSON *tree = parsed_or_null(report);
+    char *text = report_html(tree);
+    cJSON_Delete(tree);
+    return text;
+}
+
+char *job_report_policy(void)
+{
+    struct buf policy = {0};
+    report_page_policy(&policy);
+    return buf_take(&policy);
+}

@@ -139,8 +139,11 @@ cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking);
 /* The job as api.md §3 gives it; current may be NULL. The caller frees it. */
 cJSON *job_to_json(const struct job_row *row, const struct job_current *current);
 
-/* The report for people from a stored report. The caller frees it. */
+/* The report for people from a stored report, as Markdown or as a page. The caller frees it. */
 char *job_report_markdown(const char *report);
+char *job_report_html(const char *report);
+/* The Content-Security-Policy such a page is shown under. The caller frees it. */
+char *job_report_policy(void);
 
 /* How many workers are busy, and how many are free, for readyz and metrics. */
 int jobs_busy(struct jobs *jobs);

@@ -32,18 +32,23 @@ void buf_add_char(struct buf *buf, char character)
     buf_add_bytes(buf, &character, 1);
 }
 
-void buf_format(struct buf *buf, const char *format, ...)
+void buf_format_args(struct buf *buf, const char *format, va_list args)
 {
-    va_list args;
     char *text = NULL;
-    va_start(args, format);
     int length = vasprintf(&text, format, args);
-    va_end(args);
     if (length < 0)
         buf->failed = true;
     else
         buf_add_bytes(buf, text, (size_t)length);
     free(text);
+}
+
+void buf_format(struct buf *buf, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_format_args(buf, format, args);
+    va_end(args);
 }
 
 bool buf_ok(const struct buf *buf)

@@ -3,6 +3,7 @@
  * asked once at the end by buf_ok(). Always NUL-terminated. Threads: one owner. */
 #include "server/err.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,6 +21,7 @@ void buf_add(struct buf *buf, const char *text);
 void buf_add_bytes(struct buf *buf, const void *bytes, size_t length);
 void buf_add_char(struct buf *buf, char character);
 void buf_format(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
+void buf_format_args(struct buf *buf, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
 /* True while nothing was cut off. */
 bool buf_ok(const struct buf *buf);

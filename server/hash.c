@@ -16,6 +16,18 @@ const char *hash_hex(const char *text, char out[HASH_HEX_SIZE])
     return out;
 }
 
+const char *hash_base64(const char *text, char out[HASH_BASE64_SIZE])
+{
+    unsigned char digest[32];
+    gnutls_datum_t encoded = {0};
+    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text, strlen(text), digest) < 0 ||
+        gnutls_base64_encode2(&(gnutls_datum_t){digest, sizeof digest}, &encoded) < 0)
+        abort(); /* as above */
+    (void)snprintf(out, HASH_BASE64_SIZE, "%.*s", (int)encoded.size, (const char *)encoded.data);
+    gnutls_free(encoded.data);
+    return out;
+}
+
 bool hash_equal(const char *one, const char *other)
 {
     const size_t length = HASH_HEX_SIZE - 1;

@@ -7,5 +7,10 @@
 /* Writes the SHA-256 of text in hexadecimal, small letters; returns out. */
 const char *hash_hex(const char *text, char out[HASH_HEX_SIZE]);
 
+#define HASH_BASE64_SIZE 45 /* 44 characters and the NUL */
+
+/* The same in base64, as Content-Security-Policy wants it; returns out. */
+const char *hash_base64(const char *text, char out[HASH_BASE64_SIZE]);
+
 /* Whether two such texts are equal; takes as long wherever they differ. */
 bool hash_equal(const char *one, const char *other);

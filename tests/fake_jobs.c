@@ -334,3 +334,14 @@ char *job_report_markdown(const char *report)
 {
     return mem_format("# Report\n\n%s\n", report);
 }
+
+char *job_report_html(const char *report)
+{
+    (void)report;
+    return mem_copy("<p>Report</p>\n");
+}
+
+char *job_report_policy(void)
+{
+    return mem_copy("default-src 'none'");
+}

@@ -80,7 +80,9 @@ static void a_wrong_command_line_is_told_with_the_right_one(void **state)
         {{"submit", "x", "--wait=yes"}, "--wait takes no value"},
         {{"submit", "x", "--url"}, "--url needs a value: URL"},
         {{"submit", "x", "--url="}, "--url needs a value: URL"},
-        {{"report", "x", "--json", "--markdown"}, "--json or --markdown, not both"},
+        {{"report", "x", "--json", "--markdown"}, "only one of --json, --markdown and --html"},
+        {{"report", "x", "--html", "--markdown"}, "only one of --json, --markdown and --html"},
+        {{"analyze", "x", "--json"}, "analyze does not take --json"},
         {{"report", "--", "--json", "--json"}, "usage: sweetspot report ID"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

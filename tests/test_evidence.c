@@ -2,6 +2,7 @@
 #include "jobs/evidence.h"
 #include "jobs/kind.h"
 #include "server/buf.h"
+#include "tests/markup.h"
 #include "tests/snapshot_kit.h"
 
 #include <setjmp.h>
@@ -91,6 +92,16 @@ static void keep(const char *evidence)
     assert_int_equal(fclose(file), 0);
 }
 
+/* As a browser asks for it. */
+static void check_page(struct harness *house, const char *id)
+{
+    char *target = mem_format("/v1/jobs/%s/report", id);
+    char *page = harness_text(house, target, "text/html,*/*;q=0.8", 200);
+    markup_check(page);
+    free(page);
+    free(target);
+}
+
 static void every_kind_gives_the_stored_report_again(void **state)
 {
     (void)state;
@@ -104,6 +115,7 @@ static void every_kind_gives_the_stored_report_again(void **state)
         char *report = text_of(house, id, "report");
         char *again = analysed(evidence);
         assert_string_equal(again, report);
+        check_page(house, id);
         keep(evidence);
         free(again);
         free(report);
@@ -318,6 +330,27 @@ static void the_client_prints_one_report_a_line(void **state)
     harness_stop(house);
 }
 
+static void the_client_writes_reports_for_people_too(void **state)
+{
+    (void)state;
+    struct harness *house = house_for_all_kinds();
+    char *good = short_evidence(house);
+    char *twice = mem_format("%s\n%s\n", good, good);
+    char *text = NULL;
+    assert_int_equal(analyze(house, "--markdown", good, &text), 0);
+    assert_non_null(strstr(text, "\n## Settings\n"));
+    free(text);
+    assert_int_equal(analyze(house, "--html", good, &text), 0);
+    assert_non_null(strstr(text, "<h2>Settings</h2>"));
+    free(text);
+    assert_int_equal(analyze(house, "--html", twice, &text), 4);
+    assert_non_null(strstr(text, "line 2: --html makes one page"));
+    free(text);
+    free(twice);
+    free(good);
+    harness_stop(house);
+}
+
 static void the_client_names_bad_lines_and_goes_on(void **state)
 {
     (void)state;
@@ -364,6 +397,7 @@ int main(void)
         cmocka_unit_test(without_the_checksum_changed_evidence_is_refused_or_analysed),
         cmocka_unit_test(white_space_may_change_and_nothing_else),
         cmocka_unit_test(the_client_prints_one_report_a_line),
+        cmocka_unit_test(the_client_writes_reports_for_people_too),
         cmocka_unit_test(the_client_names_bad_lines_and_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,9 +219,17 @@ static void a_report_is_there_when_the_job_ended(void **state)
         {"GET", path, NULL, NULL, 200, "{\"kind\""},
         {"GET", path, "Accept: text/markdown\r\n", NULL, 200, "# Report"},
         {"GET", path, "Accept: text/markdown;q=0.5, application/json\r\n", NULL, 200, "{\"kind\""},
+        {"GET", path, "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n", NULL, 200,
+         "<p>Report</p>"},
         {"GET", path, "If-None-Match: *\r\n", NULL, 304, ""},
     };
     SPEAK(kit->port, after);
+    struct reply page = call(kit->port, "GET", path, "Accept: text/html\r\n", NULL);
+    assert_string_equal(reply_header(&page, "Content-Type"), "text/html; charset=utf-8");
+    assert_string_equal(reply_header(&page, "Content-Security-Policy"),
+                        "default-src 'none'; frame-ancestors 'none'");
+    assert_string_equal(reply_header(&page, "X-Content-Type-Options"), "nosniff");
+    reply_fini(&page);
     free(path);
     free(id);
 }

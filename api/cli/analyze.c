@@ -1,5 +1,6 @@
 #include "api/cli/analyze.h"
 #include "jobs/evidence.h"
+#include "jobs/measure/report.h"
 #include "server/limits.h"
 #include "server/mem.h"
 
@@ -30,16 +31,23 @@ static bool is_blank(const struct buf *line)
     return strspn(text, " \t\r") == line->length;
 }
 
-static int analyze_line(const struct buf *line, bool check, struct err *err)
+static char *report_text(const cJSON *report, const struct cli_args *args)
+{
+    if (args->html)
+        return report_html(report);
+    return args->markdown ? report_markdown(report) : json_print(report);
+}
+
+static int analyze_line(const struct buf *line, const struct cli_args *args, struct err *err)
 {
     struct evidence evidence;
     struct outcome outcome;
     if (!buf_ok(line))
         return err_set(err, ERR_INPUT, 0, "longer than %d MiB", LIMIT_EVIDENCE_BYTES >> 20);
-    if (evidence_read(buf_text(line), line->length, check, &evidence, err) < 0)
+    if (evidence_read(buf_text(line), line->length, !args->no_checksum, &evidence, err) < 0)
         return -1;
     cJSON *report = evidence_report(&evidence, &outcome);
-    char *text = json_print(report);
+    char *text = report_text(report, args);
     (void)puts(text); /* main looks whether the output could be written */
     free(text);
     free(outcome.summary);
@@ -48,7 +56,7 @@ static int analyze_line(const struct buf *line, bool check, struct err *err)
     return 0;
 }
 
-static int analyze_file(FILE *file, const char *name, bool check)
+static int analyze_file(FILE *file, const char *name, const struct cli_args *args)
 {
     struct buf line = {0};
     size_t number = 0;
@@ -60,7 +68,9 @@ static int analyze_file(FILE *file, const char *name, bool check)
         number++;
         if (is_blank(&line))
             continue;
-        if (analyze_line(&line, check, &err) == 0) {
+        if (args->html && good > 0) {
+            (void)err_set(&err, ERR_INPUT, 0, "--html makes one page, and one was made already");
+        } else if (analyze_line(&line, args, &err) == 0) {
             good++;
             continue;
         }
@@ -82,13 +92,13 @@ int analyze_run(struct http *http, const struct cli_args *args)
     (void)http; /* nobody is asked: that is the point */
     const char *path = args->operand_count > 0 ? args->operands[0] : "-";
     if (strcmp(path, "-") == 0)
-        return analyze_file(stdin, "standard input", !args->no_checksum);
+        return analyze_file(stdin, "standard input", args);
     FILE *file = fopen(path, "re");
     if (!file) {
         cli_say("cannot read %.200s: %s", path, strerror(errno));
         return CLI_USAGE;
     }
-    int status = analyze_file(file, path, !args->no_checksum);
+    int status = analyze_file(file, path, args);
     (void)fclose(file); /* only read */
     return status;
 }

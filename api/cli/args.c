@@ -20,7 +20,8 @@ struct option {
 static const struct option options[] = {
     {"--wait", NULL, CLI_OPTION_WAIT, MEMBER(wait), "wait for the end, show the progress, then print the report"},
     {"--json", NULL, CLI_OPTION_JSON, MEMBER(json), "print the server's JSON"},
-    {"--markdown", NULL, CLI_OPTION_MARKDOWN, MEMBER(markdown), "print Markdown (the default)"},
+    {"--markdown", NULL, CLI_OPTION_MARKDOWN, MEMBER(markdown), "print Markdown (of report the default)"},
+    {"--html", NULL, CLI_OPTION_HTML, MEMBER(html), "print a page for a browser, which needs nothing else"},
     {"--no-checksum", NULL, CLI_OPTION_NO_CHECKSUM, MEMBER(no_checksum), "read evidence whatever its checksum says"},
     {"--dry-run", NULL, CLI_OPTION_DRY_RUN, MEMBER(dry_run), "change nothing, only show what would be undone"},
     {"--url", "URL", CLI_OPTION_ALWAYS, MEMBER(url), "the server; else SWEETSPOT_URL, else http://127.0.0.1:8484"},
@@ -116,8 +117,8 @@ static int check(const struct cli_args *args, unsigned used, struct err *err)
     }
     if (args->operand_count < command->operands_min || args->operand_count > command->operands_max)
         return err_set(err, ERR_INPUT, 0, "usage: sweetspot %s %s", command->name, command->usage);
-    if (args->json && args->markdown)
-        return err_set(err, ERR_INPUT, 0, "--json or --markdown, not both");
+    if (args->json + args->markdown + args->html > 1)
+        return err_set(err, ERR_INPUT, 0, "only one of --json, --markdown and --html");
     return 0;
 }
 

@@ -27,6 +27,7 @@ enum cli_option {
     CLI_OPTION_MARKDOWN = 4,
     CLI_OPTION_NO_CHECKSUM = 8,
     CLI_OPTION_DRY_RUN = 16,
+    CLI_OPTION_HTML = 32,
 };
 
 /* How long a job is waited for while its server does not answer: a restart, with clean-up of the
@@ -44,7 +45,7 @@ struct cli_args {
     const char *token_file;           /* NULL: none */
     const char *ca_file;              /* NULL: the system's */
     bool url_given, token_file_given; /* on the command line, not in the environment */
-    bool wait, json, markdown, no_checksum, dry_run, no_color, help, version;
+    bool wait, json, markdown, html, no_checksum, dry_run, no_color, help, version;
 };
 
 struct http;

@@ -21,12 +21,19 @@
 
 /* --- report, watch ------------------------------------------------------------------------- */
 
+/* NULL: JSON */
+static const char *report_format(const struct cli_args *args)
+{
+    if (args->json)
+        return NULL;
+    return args->html ? "text/html" : "text/markdown";
+}
+
 static int print_report(struct http *http, const struct cli_args *args, const char *id)
 {
     struct http_answer answer = {0};
     char *path = mem_format("/v1/jobs/%s/report", id);
-    struct http_request request = {
-        .method = "GET", .path = path, .accept = args->json ? NULL : "text/markdown"};
+    struct http_request request = {.method = "GET", .path = path, .accept = report_format(args)};
     int status = ask_once(http, args, &request, &answer);
     if (status == CLI_OK)
         ask_print(answer.body);
@@ -375,8 +382,8 @@ const struct cli_command cli_commands[] = {
     {"submit", "FILE|- [--wait] [--json]", "Submit the job in FILE (- is standard input); print its id. With --wait --json: the report, or the job when it ended without one.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, run_submit, false},
     {"watch", "ID [--json]", "Wait for the end of a job, show its progress, print its report; with --json the job.", 1, 1, CLI_OPTION_JSON, run_watch, false},
     {"jobs", "[--json]", "List the 50 newest jobs: id, state, instance, and what came out or why it waits.", 0, 0, CLI_OPTION_JSON, run_jobs, false},
-    {"report", "ID [--json | --markdown]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN, run_report, false},
-    {"analyze", "[--no-checksum] [FILE|-]", "Make reports from evidence (GET /v1/jobs/ID/evidence), one object a line in, one report a line out; the same bytes the server stored. Needs no server.", 0, 1, CLI_OPTION_NO_CHECKSUM, analyze_run, true},
+    {"report", "ID [--json | --markdown | --html]", "Print the report of a job.", 1, 1, CLI_OPTION_JSON | CLI_OPTION_MARKDOWN | CLI_OPTION_HTML, run_report, false},
+    {"analyze", "[--no-checksum] [--markdown | --html] [FILE|-]", "Make reports from evidence (GET /v1/jobs/ID/evidence), one object a line in, one report a line out; the same bytes the server stored. --html makes the page of one object. Needs no server.", 0, 1, CLI_OPTION_NO_CHECKSUM | CLI_OPTION_MARKDOWN | CLI_OPTION_HTML, analyze_run, true},
     {"cancel", "ID [--json]", "Ask a job to stop and to undo what it changed.", 1, 1, CLI_OPTION_JSON, run_cancel, false},
     {"plan", "FILE|- [--json]", "Say what the job in FILE would do, how long it would take and why it would be refused; nothing is stored or changed.", 1, 1, CLI_OPTION_JSON, calls_plan, false},
     {"verdict", "ID [--wait] [--json]", "Exit with 0 when the job ended well and nothing regressed, else 1; with --wait after its end.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, calls_verdict, false},

@@ -1,10 +1,9 @@
 #include "jobs/measure/markdown.h"
 
-#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define SPECIAL "\\`*_[]<>|#&~!{}"
-#define DASH "–"
 
 static bool is_digit(char character)
 {
@@ -35,10 +34,6 @@ static bool at_line_start(const struct buf *out)
 
 void markdown_add_text(struct buf *out, const char *text)
 {
-    if (!text) {
-        buf_add(out, DASH);
-        return;
-    }
     bool line_start = at_line_start(out);
     for (size_t i = 0; text[i]; i++) {
         bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7F;
@@ -63,52 +58,4 @@ void markdown_add_code(struct buf *out, const char *language, const char *text)
     for (size_t i = 0; i <= longest; i++)
         buf_add_char(out, '`');
     buf_add(out, "\n");
-}
-
-void markdown_add_rate(struct buf *out, double value)
-{
-    if (!isfinite(value)) {
-        buf_add(out, DASH);
-        return;
-    }
-    double size = fabs(value);
-    int decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
-    buf_format(out, "%.*f", decimals, value);
-}
-
-void markdown_add_ratio(struct buf *out, double value, double beside)
-{
-    if (!isfinite(value)) {
-        buf_add(out, DASH);
-        return;
-    }
-    buf_format(out, "%.*f", fabs(beside - 1) < 0.1 ? 3 : 2, value);
-}
-
-void markdown_add_percent(struct buf *out, double share)
-{
-    if (!isfinite(share))
-        buf_add(out, DASH);
-    else
-        buf_format(out, "%.4g %%", 100 * share);
-}
-
-void markdown_add_count(struct buf *out, double value)
-{
-    if (!isfinite(value))
-        buf_add(out, DASH);
-    else /* memory of small buffers has a fraction */
-        buf_format(out, fabs(value) < 10 && value != floor(value) ? "%.2f" : "%.0f", value);
-}
-
-double markdown_number(const cJSON *object, const char *name)
-{
-    const cJSON *member = json_member(object, name);
-    return cJSON_IsNumber(member) ? member->valuedouble : NAN;
-}
-
-const char *markdown_text(const cJSON *object, const char *name)
-{
-    const cJSON *member = json_member(object, name);
-    return cJSON_IsString(member) ? member->valuestring : NULL;
 }

@@ -5,6 +5,7 @@
 #include "jobs/measure/guard.h"
 #include "jobs/measure/stats.h"
 #include "jobs/measure/trial.h"
+#include "server/buf.h"
 
 /* Everything a report is made from; all borrowed. */
 struct bundle {
@@ -79,3 +80,12 @@ void report_add_compression(cJSON *report, const struct bundle *bundle,
  * what was left behind, the design. A member that is missing is left out. Text from outside is
  * escaped for Markdown. The caller frees it. */
 char *report_markdown(const cJSON *report);
+
+/* The same as an HTML page, well formed as XML, too, with the curve as a picture and the
+ * recommendation before the tables. It holds its style, no script, and asks for nothing. The
+ * caller frees it. */
+char *report_html(const cJSON *report);
+
+/* Appends the Content-Security-Policy such a page can be shown under: its own style, by its hash,
+ * and nothing else. The page holds it, too. */
+void report_page_policy(struct buf *out);

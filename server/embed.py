@@ -8,7 +8,7 @@ def main():
     with open(source, encoding="utf-8") as file:
         lines = file.read().splitlines(keepends=True)
     with open(target, "w", encoding="ascii") as out:
-        out.write('#include "api/embedded.h"\n\n')
+        out.write(f"extern const char {name}[];\n\n")
         out.write(f"const char {name}[] =\n")
         for line in lines:
             out.write('    "' + "".join(escaped(byte) for byte in line.encode()) + '"\n')
