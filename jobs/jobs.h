@@ -47,7 +47,7 @@ void jobs_wake(struct jobs *jobs);
 struct submission {
     struct job_row row;
     char *key;              /* Idempotency-Key, or NULL */
-    char *fingerprint;      /* of the body, when there is a key */
+    char *fingerprint;      /* of the request, when there is a key */
     const char *admin_only; /* out: the member that only an admin may use, or NULL */
     bool replayed;          /* out: the key was known, row is the job of the first call */
 };
@@ -61,7 +61,7 @@ MUST_CHECK int jobs_check(struct jobs *jobs, const cJSON *body, struct submissio
                           struct json_faults *faults, struct err *err);
 
 /* A store_work with arg struct submission *: stores the job, or finds the first one of its key.
- * ERR_REFUSED: the same key with another body (422). ERR_NOT_FOUND: the instance is gone. */
+ * ERR_REFUSED: the same key with another request (422). ERR_NOT_FOUND: the instance is gone. */
 int jobs_insert_work(struct db *db, void *arg, struct err *err);
 
 /* The body that submits an ended job once more: its definition, without the seed when that was

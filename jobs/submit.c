@@ -156,7 +156,7 @@ static int replay(struct db *db, struct submission *submission, const char *job,
 {
     if (strcmp(fingerprint, submission->fingerprint) != 0)
         return err_set(err, ERR_REFUSED, 0,
-                       "this Idempotency-Key was used with another body for job %s", job);
+                       "this Idempotency-Key was used with another request for job %s", job);
     job_row_fini(&submission->row);
     submission->replayed = true;
     return store_job_get(db, job, &submission->row, err);

@@ -2,6 +2,7 @@
 #include "jobs/jobs.h"
 #include "server/mem.h"
 #include "tests/harness.h"
+#include "tests/http_client.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,6 +97,63 @@ static void the_instance_is_checked_as_at_a_submit(void **state)
     free(id);
 }
 
+/* With a key; the caller frees the id. */
+static struct reply retry_with(struct harness *house, const char *id, const char *key,
+                               char **out_id)
+{
+    char *target = mem_format("/v1/jobs/%s/retry", id);
+    char *header = mem_format("Idempotency-Key: %s\r\n", key);
+    struct reply reply = call(harness_port(house), "POST", target, header, NULL);
+    cJSON *job = cJSON_Parse(reply.body);
+    *out_id = mem_copy(cJSON_GetStringValue(json_member(job, "id")));
+    cJSON_Delete(job);
+    free(header);
+    free(target);
+    return reply;
+}
+
+static void expect_refused(struct harness *house, const char *id, const char *key, int status,
+                           const char *words)
+{
+    char *made = NULL;
+    struct reply reply = retry_with(house, id, key, &made);
+    assert_int_equal(reply.status, status);
+    assert_non_null(strstr(reply.body, words));
+    assert_null(made);
+    reply_fini(&reply);
+}
+
+static void a_key_makes_one_job_of_many_retries(void **state)
+{
+    struct harness *house = *state;
+    char *ids[3] = {0};
+    char *id = harness_submit(house, SWEEP(",'design':{'repetitions':3}"));
+    cJSON_Delete(harness_wait(house, id));
+    for (size_t i = 0; i < 3; i++) {
+        struct reply reply = retry_with(house, id, "change-7", &ids[i]);
+        assert_int_equal(reply.status, i == 0 ? 202 : 200);
+        assert_string_equal(reply_header(&reply, "Idempotency-Replayed"), i == 0 ? "" : "true");
+        assert_non_null(strstr(reply_header(&reply, "Location"), ids[0]));
+        assert_string_equal(ids[i], ids[0]);
+        reply_fini(&reply);
+        cJSON_Delete(harness_wait(house, ids[0])); /* also when the new job has ended itself */
+    }
+    cJSON *jobs = harness_call(house, "GET", "/v1/jobs", NULL, 200);
+    assert_int_equal(cJSON_GetArraySize(at(jobs, "items")), 2);
+    cJSON_Delete(jobs);
+
+    expect_refused(house, ids[0], "change-7", 422, "used with another request for job");
+    expect_refused(house, "01981c5e-7a10-7000-8000-000000000001", "change-8", 404, "no job");
+    expect_refused(house, id, "change 8", 400, "visible ASCII");
+    struct reply submit = call(harness_port(house), "POST", "/v1/jobs",
+                               "Idempotency-Key: change-7\r\n", "{\"kind\":\"backup_sweep\"}");
+    assert_int_equal(submit.status, 422);
+    reply_fini(&submit);
+    for (size_t i = 0; i < 3; i++)
+        free(ids[i]);
+    free(id);
+}
+
 static void moments_that_have_passed_are_left_out(void **state)
 {
     static char definition[] = "{\"not_before\":\"a\",\"deadline\":\"b\",\"design\":{\"seed\":1}}";
@@ -134,6 +192,7 @@ int main(void)
         TEST(a_seed_that_was_drawn_is_drawn_anew),
         TEST(only_an_ended_job_can_be_retried),
         TEST(the_instance_is_checked_as_at_a_submit),
+        TEST(a_key_makes_one_job_of_many_retries),
         cmocka_unit_test(moments_that_have_passed_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,16 @@
 #include "api/cli/ask.h"
 #include "api/cli/show.h"
 #include "api/cli/wait.h"
+#include "server/clock.h"
 #include "server/ids.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define GIVE_UP_MS (INT64_C(1000) * CLI_SUBMIT_GIVE_UP_S)
+#define RETRY_MS 500
 
 /* --- common -------------------------------------------------------------------------------- */
 
@@ -114,4 +119,29 @@ bool ask_is_job_id(const char *id)
             "01981c5e-7a10-7000-8000-000000000001)",
             id);
     return false;
+}
+
+int ask_until_answered(struct http *http, const struct cli_args *args,
+                       const struct http_request *request, struct http_answer *out)
+{
+    int64_t give_up_ms = clock_mono_ns() / NS_PER_MS + GIVE_UP_MS;
+    bool may_have_arrived = false;
+    while (true) {
+        struct err err = {0};
+        int64_t pause_ms = RETRY_MS;
+        int rc = http_send(http, request, out, &err);
+        if (rc == 0 && !wait_is_passing(out->status))
+            return out->status < 300 ? CLI_OK : ask_problem(out);
+        may_have_arrived |= rc == 0 || err.detail == 1;
+        bool is_late = clock_mono_ns() / NS_PER_MS > give_up_ms;
+        if (rc < 0 && (err.code != ERR_UNREACHABLE || !may_have_arrived || is_late))
+            return ask_failed(&err, args);
+        if (rc == 0 && is_late)
+            return ask_problem(out);
+        if (rc == 0 && out->retry_after_s > 0)
+            pause_ms = out->retry_after_s < 10 ? out->retry_after_s * 1000 : 10000;
+        http_answer_fini(out);
+        if (!wait_ms(pause_ms))
+            return wait_interrupted(NULL, args);
+    }
 }

@@ -21,6 +21,10 @@ int ask_problem(const struct http_answer *answer);
 /* Sends a request; CLI_OK: *out is an answer of 2xx, which the caller frees. Else it was told. */
 int ask_once(struct http *http, const struct cli_args *args, const struct http_request *request,
              struct http_answer *out);
+/* Sends a request that has an Idempotency-Key until there is an answer: the key makes that safe
+ * when one got lost. A server that was never there is told at once. As above. */
+int ask_until_answered(struct http *http, const struct cli_args *args,
+                       const struct http_request *request, struct http_answer *out);
 /* The same for an answer that is JSON; *out_tree is the caller's. */
 int ask_json(struct http *http, const struct cli_args *args, const struct http_request *request,
              struct http_answer *out, cJSON **out_tree);

@@ -99,8 +99,12 @@ int calls_retry(struct http *http, const struct cli_args *args)
     if (!ask_is_job_id(args->operands[0]))
         return CLI_USAGE;
     char *path = mem_format("/v1/jobs/%s/retry", args->operands[0]);
-    struct http_request request = {.method = "POST", .path = path};
-    int status = ask_json(http, args, &request, &answer, &job);
+    char key[IDS_TEXT_SIZE];
+    struct http_request request = {.method = "POST", .path = path, .idempotency_key = ids_new(key)};
+    int status = ask_until_answered(http, args, &request, &answer);
+    struct err err;
+    if (status == CLI_OK)
+        (void)(json_parse(answer.body, answer.body_bytes, &job, &err) < 0); /* told below */
     const cJSON *id = json_member(job, "id");
     if (status == CLI_OK && (!cJSON_IsString(id) || !ids_is_valid(id->valuestring))) {
         cli_say("the server's answer names no job");

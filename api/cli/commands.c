@@ -15,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
-#define SUBMIT_GIVE_UP_MS (INT64_C(1000) * CLI_SUBMIT_GIVE_UP_S)
-#define SUBMIT_RETRY_MS 500
-
 /* --- report, watch ------------------------------------------------------------------------- */
 
 /* NULL: JSON */
@@ -127,33 +123,6 @@ void command_hint(const char *what, const char *id, const struct cli_args *args)
 
 /* --- submit -------------------------------------------------------------------------------- */
 
-/* Sends the job until there is an answer: its key makes that safe when one got lost. A server that
- * was never there is told at once. */
-static int submit_once_or_more(struct http *http, const struct cli_args *args,
-                               const struct http_request *request, struct http_answer *out)
-{
-    int64_t give_up_ms = clock_mono_ns() / NS_PER_MS + SUBMIT_GIVE_UP_MS;
-    bool may_have_arrived = false;
-    while (true) {
-        struct err err = {0};
-        int64_t pause_ms = SUBMIT_RETRY_MS;
-        int rc = http_send(http, request, out, &err);
-        if (rc == 0 && !wait_is_passing(out->status))
-            return out->status < 300 ? CLI_OK : ask_problem(out);
-        may_have_arrived |= rc == 0 || err.detail == 1;
-        bool is_late = clock_mono_ns() / NS_PER_MS > give_up_ms;
-        if (rc < 0 && (err.code != ERR_UNREACHABLE || !may_have_arrived || is_late))
-            return ask_failed(&err, args);
-        if (rc == 0 && is_late)
-            return ask_problem(out);
-        if (rc == 0 && out->retry_after_s > 0)
-            pause_ms = out->retry_after_s < 10 ? out->retry_after_s * 1000 : 10000;
-        http_answer_fini(out);
-        if (!wait_ms(pause_ms))
-            return wait_interrupted(NULL, args);
-    }
-}
-
 static int submit(struct http *http, const struct cli_args *args, const struct buf *body)
 {
     char key[IDS_TEXT_SIZE];
@@ -165,7 +134,7 @@ static int submit(struct http *http, const struct cli_args *args, const struct b
                                    .body = buf_text(body),
                                    .body_bytes = body->length,
                                    .idempotency_key = ids_new(key)};
-    int status = submit_once_or_more(http, args, &request, &answer);
+    int status = ask_until_answered(http, args, &request, &answer);
     if (status != CLI_OK)
         goto out;
     status = CLI_FAILED;
