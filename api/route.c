@@ -3,6 +3,7 @@
 #include "server/limits.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define JSON_ONLY MEDIA_BIT(MEDIA_JSON)
 
@@ -115,6 +116,17 @@ static int check_no_body(struct req *req)
     return -1;
 }
 
+/* Nothing is decoded: a small body could become a large one. An empty value says nothing. */
+static int check_encoding(struct req *req)
+{
+    const char *encoding = req_header(req, "Content-Encoding");
+    if (!encoding || *encoding == '\0' || strcasecmp(encoding, "identity") == 0)
+        return 0;
+    problem_answer(req, PROBLEM_MEDIA_TYPE, "send the body as it is, without a Content-Encoding");
+    req_answer_header(req, "Accept-Encoding", "identity");
+    return -1;
+}
+
 static int parse_body(struct req *req)
 {
     struct err err;
@@ -137,6 +149,8 @@ static int check_body(struct req *req, const struct route *route)
         problem_fault(req, "", "must be an object: this call needs a body");
         return -1;
     }
+    if (check_encoding(req) < 0)
+        return -1;
     if (!media_is_json(req_header(req, "Content-Type"))) {
         problem_answer(req, PROBLEM_MEDIA_TYPE, "send the body as application/json in UTF-8");
         return -1;

@@ -68,6 +68,7 @@ static const struct raw_case cases[] = {
     {"two hosts",                 RAW(GET "Host: localhost\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"two authorizations",        RAW(GET "Authorization: a\r\nAuthorization: b\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"two content types",         RAW(POST "Content-Type: text/plain\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}" SMUGGLED), 400, CLOSES},
+    {"two encodings",             RAW(POST "Content-Encoding: identity\r\nContent-Encoding: gzip\r\n\r\n" SMUGGLED), 400, CLOSES},
     {"two keys",                  RAW(POST "Idempotency-Key: a\r\nidempotency-key: b\r\n\r\n" SMUGGLED), 400, CLOSES},
     /* lines that are not what they seem */
     {"no host",                   RAW("GET /livez HTTP/1.1\r\n\r\n" SMUGGLED), 400, CLOSES},

@@ -61,6 +61,11 @@ static void a_bad_body_is_told_where(void **state)
         {"PUT", "/v1/instances/X", NULL, http_kit_instance, 400, "a-z 0-9"},
         {"POST", "/v1/jobs", "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", NULL, 415,
          NULL},
+        {"POST", "/v1/jobs", "Content-Encoding: gzip\r\n", http_kit_job, 415,
+         "without a Content-Encoding"},
+        {"POST", "/v1/jobs", "Content-Encoding: identity, gzip\r\n", http_kit_job, 415, NULL},
+        {"POST", "/v1/jobs/x/cancel", "Content-Encoding: br\r\n", "{}", 415, NULL},
+        {"POST", "/v1/jobs", "Content-Encoding: Identity\r\n", http_kit_job, 202, NULL},
         {"POST", "/v1/jobs/x/cancel", NULL, "{\"a\":1}", 400, "takes no body"},
         {"POST", "/v1/jobs/x/cancel", NULL, "{}", 404, NULL},
     };
