@@ -17,9 +17,11 @@ static void add_block(int64_t id, const char *what, const char *data, struct buf
     buf_add(out, "\n\n");
 }
 
-static void add_job(int64_t id, const char *what, const struct job_row *job, struct buf *out)
+/* current: NULL where the event is not of now. */
+static void add_job(int64_t id, const char *what, const struct job_row *job,
+                    const struct job_current *current, struct buf *out)
 {
-    cJSON *tree = job_to_json(job, NULL);
+    cJSON *tree = job_to_json(job, current);
     char *text = json_print(tree);
     add_block(id, what, text, out);
     free(text);
@@ -53,7 +55,8 @@ static int add_of_job(struct db *db, const struct event_row *event, struct buf *
     if (store_job_get(db, event->job, &job, err) < 0)
         return -1;
     turn_back(&job, event);
-    add_job(event->id, strcmp(event->what, "progress") == 0 ? "progress" : "state", &job, out);
+    add_job(event->id, strcmp(event->what, "progress") == 0 ? "progress" : "state", &job, NULL,
+            out);
     job_row_fini(&job);
     return 0;
 }
@@ -111,12 +114,18 @@ void event_text_add_first(const struct job_row *job, struct buf *out)
     first.error = NULL;
     first.trials_done = 0;
     first.trials_planned = 0;
-    add_job(EVENT_FIRST_ID, "state", &first, out);
+    add_job(EVENT_FIRST_ID, "state", &first, NULL, out);
+}
+
+void event_text_add_live(const struct job_row *job, const struct job_current *current,
+                         struct buf *out)
+{
+    add_job(-1, "progress", job, current, out);
 }
 
 void event_text_add_end(const struct job_row *job, struct buf *out)
 {
-    add_job(-1, "state", job, out);
+    add_job(-1, "state", job, NULL, out);
 }
 
 bool event_is_end(const struct event_row *event)

@@ -26,6 +26,7 @@ struct http_parts {
     const char *tls_key_file;     /* PEM; as the one before */
     int64_t request_ms;           /* within which a whole request must have come; 0: 30 s */
     int64_t comment_ms;           /* a stream that is silent so long gets a comment; 0: 15 s */
+    int64_t progress_ms;          /* how often streams tell how far running trials are; 0: 1 s */
     int64_t stall_ms; /* a stream whose client reads nothing so long is closed; 0: 30 s */
     int64_t check_ms; /* within which the check of an instance is answered; 0: LIMIT_CHECK_S */
 };

@@ -1,7 +1,10 @@
 #include "api/http_events.h"
+#include "api/event_page.h"
 #include "api/event_ring.h"
 #include "api/event_text.h"
 #include "api/http_inner.h"
+#include "api/live.h"
+#include "jobs/jobs.h"
 #include "server/clock.h"
 #include "server/limits.h"
 #include "server/log.h"
@@ -14,9 +17,9 @@
 #include <string.h>
 
 #define CHUNK_BYTES (64 << 10) /* what a stream takes at a time, and one event more */
-#define PAGE_EVENTS 32         /* of the store, at a time */
 #define COMMENT_MS 15000       /* api.md §3 */
-#define STALL_MS 30000         /* an answer that nobody reads */
+#define PROGRESS_MS 1000
+#define STALL_MS 30000 /* an answer that nobody reads */
 #define NS_PER_MS INT64_C(1000000)
 
 struct stream {
@@ -26,6 +29,7 @@ struct stream {
     struct buf out;  /* what is being sent: head, one chunk or one comment */
     size_t sent;     /* of it */
     bool ends;       /* after `out` */
+    int64_t live;    /* the progress of running trials up to here is sent. Its HTTP thread's */
     int64_t scanned; /* events up to here are sent or do not concern it. Its HTTP thread's; while it
                         is parked guarded by events.lock */
 
@@ -39,7 +43,8 @@ struct stream {
 
 struct events {
     struct http *http;
-    int64_t comment_ns, stall_ns;
+    int64_t comment_ns, progress_ns, stall_ns;
+    int64_t look_ns; /* when running trials are looked at next; the thread's */
     pthread_t thread;
     bool has_thread;
     struct lock lock; /* guards the rest; held over MHD_suspend_connection, so that no resume comes
@@ -51,6 +56,7 @@ struct events {
     int stream_count;
     bool is_followed; /* false while no stream is open: then the ring stands still */
     struct ring ring;
+    struct live *live;
 };
 
 /* --- the thread ---------------------------------------------------------------------------- */
@@ -81,7 +87,7 @@ static void resume_all(struct stream *woken)
 
 struct batch {
     int64_t after;
-    struct entry *entries[PAGE_EVENTS];
+    struct entry *entries[EVENT_PAGE_MAX];
     size_t count;
 };
 
@@ -90,7 +96,7 @@ static int batch_work(struct db *db, void *arg, struct err *err)
     struct batch *batch = arg;
     struct event_row *rows = NULL;
     size_t count = 0;
-    int rc = store_event_list(db, NULL, batch->after, PAGE_EVENTS, &rows, &count, err);
+    int rc = store_event_list(db, NULL, batch->after, EVENT_PAGE_MAX, &rows, &count, err);
     for (size_t i = 0; i < count; i++) {
         if (rc == 0) {
             struct entry *entry = entry_new(&rows[i]);
@@ -115,6 +121,7 @@ static struct stream *take_batch_locked(struct events *events, struct batch *bat
             continue;
         }
         ring_add(ring, entry);
+        live_forget(events->live, entry->job);
         for (struct stream *stream = events->streams; stream; stream = stream->next)
             if (stream->parked && entry->id > stream->scanned && concerns(stream, entry))
                 wake_locked(stream, &woken);
@@ -145,8 +152,31 @@ static bool follow(struct events *events, int64_t after)
         struct stream *woken = take_batch_locked(events, &batch);
         lock_drop(&events->lock);
         resume_all(woken);
-    } while (batch.count == PAGE_EVENTS);
+    } while (batch.count == EVENT_PAGE_MAX);
     return true;
+}
+
+static struct stream *show_live_locked(struct events *events) NEEDS(events->lock)
+{
+    struct stream *woken = NULL;
+    if (!events->is_followed || !live_publish(events->live))
+        return NULL;
+    for (struct stream *stream = events->streams; stream; stream = stream->next)
+        if (stream->parked && live_has(events->live, stream->job, stream->live))
+            wake_locked(stream, &woken);
+    return woken;
+}
+
+/* How far running trials are, from memory, once a while as long as a stream is open and a job runs
+ * here. What a job did first was stored, so the thread is awake when it begins. */
+static void look_at_trials(struct events *events)
+{
+    events->look_ns = clock_mono_ns() + events->progress_ns;
+    live_look(events->live);
+    lock_take(&events->lock);
+    struct stream *woken = show_live_locked(events);
+    lock_drop(&events->lock);
+    resume_all(woken);
 }
 
 /* A comment for those that were quiet for long; out_due: when the next one is. */
@@ -172,20 +202,28 @@ static struct stream *comment_locked(struct events *events, int64_t now_ns, int6
 static void *run(void *arg)
 {
     struct events *events = arg;
+    struct jobs *jobs = events->http->parts.jobs;
     int64_t due_ns = 0;
+    bool runs = false; /* a job runs here, as of the last commit or look */
     lock_take(&events->lock);
     while (!events->stopping) {
         struct stream *woken = comment_locked(events, clock_mono_ns(), &due_ns);
         bool dirty = events->dirty && events->is_followed;
+        bool looks = runs && events->is_followed;
+        bool is_time = looks && clock_mono_ns() >= events->look_ns;
         int64_t top = events->ring.top;
         events->dirty = false;
-        if (!dirty && !woken) {
-            wait_until(&events->wake, &events->lock, due_ns);
+        if (!dirty && !woken && !is_time) {
+            bool is_sooner = looks && events->look_ns < due_ns;
+            wait_until(&events->wake, &events->lock, is_sooner ? events->look_ns : due_ns);
             continue;
         }
         lock_drop(&events->lock);
         resume_all(woken);
         bool is_late = dirty && !follow(events, top);
+        if (is_time)
+            look_at_trials(events);
+        runs = jobs_busy(jobs) > 0;
         lock_take(&events->lock);
         events->dirty |= is_late;
         if (is_late) /* not at once: the disk needs a moment */
@@ -236,6 +274,8 @@ static enum next find_next(struct stream *stream)
     bool is_behind = stream->scanned < events->ring.floor;
     if (!is_behind)
         take_from_ring_locked(stream, &events->ring);
+    if (!is_behind && !stream->ends && stream->scanned == events->ring.top)
+        live_take(events->live, stream->job, &stream->live, &stream->out);
     if (events->stopping) {
         next = NEXT_END;
     } else if (stream->out.length == 0 && is_behind) {
@@ -250,50 +290,16 @@ static enum next find_next(struct stream *stream)
     return next;
 }
 
-/* The job has ended and its last event is forgotten: then its state is said without a number. */
-static int check_end(struct db *db, struct stream *stream, struct err *err)
-{
-    struct job_row job = {0};
-    if (store_job_get(db, stream->job, &job, err) < 0)
-        return -1;
-    if (job.finished_at > 0) {
-        event_text_add_end(&job, &stream->out);
-        stream->ends = true;
-    }
-    job_row_fini(&job);
-    return 0;
-}
-
-/* Everything is read: what comes later has larger ids than the newest of now. */
-static int reach_now(struct db *db, struct stream *stream, struct err *err)
-{
-    int64_t last = 0;
-    if (store_event_last(db, &last, err) < 0)
-        return -1;
-    if (last > stream->scanned)
-        stream->scanned = last;
-    return stream->job[0] != '\0' && !stream->ends ? check_end(db, stream, err) : 0;
-}
-
 static int page_work(struct db *db, void *arg, struct err *err)
 {
     struct stream *stream = arg;
-    const char *job = stream->job[0] ? stream->job : NULL;
-    struct event_row *rows = NULL;
-    size_t count = 0;
-    size_t taken = 0;
-    int rc = store_event_list(db, job, stream->scanned, PAGE_EVENTS, &rows, &count, err);
-    while (rc == 0 && taken < count && !stream->ends && stream->out.length < CHUNK_BYTES) {
-        const struct event_row *row = &rows[taken++];
-        rc = event_text_add(db, row, &stream->out, err);
-        stream->scanned = row->id;
-        stream->ends = job && event_is_end(row);
-    }
-    if (rc == 0 && taken == count && count < PAGE_EVENTS)
-        rc = reach_now(db, stream, err);
-    for (size_t i = 0; i < count; i++)
-        event_row_fini(&rows[i]);
-    free(rows);
+    struct event_page page = {.job = stream->job[0] ? stream->job : NULL,
+                              .bytes_max = CHUNK_BYTES,
+                              .scanned = stream->scanned,
+                              .out = &stream->out};
+    int rc = event_page_read(db, &page, err);
+    stream->scanned = page.scanned;
+    stream->ends = page.ends;
     return rc;
 }
 
@@ -402,6 +408,7 @@ void stream_free(struct stream *stream)
     if (--events->stream_count == 0) {
         events->is_followed = false;
         ring_begin(&events->ring, events->ring.top); /* it holds no memory */
+        live_clear(events->live);
     }
     lock_drop(&events->lock);
     buf_fini(&stream->out);
@@ -424,6 +431,8 @@ int events_start(struct http *http, struct events **out, struct err *err)
     const struct http_parts *parts = &http->parts;
     events->http = http;
     events->comment_ns = (parts->comment_ms > 0 ? parts->comment_ms : COMMENT_MS) * NS_PER_MS;
+    events->progress_ns = (parts->progress_ms > 0 ? parts->progress_ms : PROGRESS_MS) * NS_PER_MS;
+    events->live = live_new(parts->jobs, parts->store);
     events->stall_ns = (parts->stall_ms > 0 ? parts->stall_ms : STALL_MS) * NS_PER_MS;
     lock_init(&events->lock);
     wait_init(&events->wake);
@@ -464,6 +473,7 @@ void events_free(struct events *events)
         return;
     assert(!events->streams);
     ring_begin(&events->ring, 0);
+    live_free(events->live);
     wait_fini(&events->wake);
     lock_fini(&events->lock);
     free(events);

@@ -257,6 +257,11 @@ bool jobs_current(struct jobs *jobs, const char *id, struct job_current *out)
     return pool_current(jobs->pool, id, out);
 }
 
+size_t jobs_running(struct jobs *jobs, struct job_running *out, size_t max)
+{
+    return pool_running(jobs->pool, out, max);
+}
+
 struct jobs_watch *jobs_watch_add(struct jobs *jobs, const char *id, jobs_on_end *on_end, void *ctx)
 {
     return watchers_add(jobs->watchers, id, on_end, ctx);

@@ -98,6 +98,15 @@ struct job_current {
 /* False when the job does not run here. */
 bool jobs_current(struct jobs *jobs, const char *id, struct job_current *out);
 
+#define JOB_ID_SIZE 40
+#define JOBS_RUNNING_MAX 256 /* as many workers may be set */
+struct job_running {
+    char id[JOB_ID_SIZE];
+    struct job_current current;
+};
+/* The jobs that run here, at most max; how many they are. */
+size_t jobs_running(struct jobs *jobs, struct job_running *out, size_t max);
+
 /* Called after the commit that ended a job, from a thread of ours; it must only hand on. */
 typedef void jobs_on_end(void *ctx, const char *id);
 struct jobs_watch;

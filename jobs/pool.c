@@ -363,6 +363,20 @@ bool pool_current(struct pool *pool, const char *id, struct job_current *out)
     return false;
 }
 
+size_t pool_running(struct pool *pool, struct job_running *out, size_t max)
+{
+    size_t count = 0;
+    for (int i = 0; i < pool->count && count < max; i++) {
+        struct run *run = hold_worker(pool, &pool->workers[i]);
+        if (!run)
+            continue;
+        (void)snprintf(out[count].id, sizeof out[count].id, "%s", run->row.id);
+        out[count++].current = run_get_current(run);
+        release(pool, &pool->workers[i]);
+    }
+    return count;
+}
+
 void pool_tick(struct pool *pool, int64_t now_ms, int64_t mono_ns)
 {
     for (int i = 0; i < pool->count; i++) {

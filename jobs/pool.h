@@ -40,6 +40,8 @@ bool pool_has(struct pool *pool, const char *id);
 /* False when the job was not given to a worker here. */
 bool pool_stop_job(struct pool *pool, const char *id, enum run_stop why);
 bool pool_current(struct pool *pool, const char *id, struct job_current *out);
+/* All that run, at most max; how many they are. */
+size_t pool_running(struct pool *pool, struct job_running *out, size_t max);
 
 /* Stops runs whose time, deadline or window is over, gives up trials whose time is, and once more
  * those that were stopped and still run. */

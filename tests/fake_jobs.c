@@ -6,6 +6,7 @@
 #include "server/mem.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,9 @@ struct jobs_watch {
 struct jobs {
     struct store *store;
     atomic_int wakes;
-    struct lock lock;         /* guards the list; held while on_end is called */
-    struct jobs_watch *first; /* all watches */
+    struct lock lock;           /* guards the list; held while on_end is called */
+    struct jobs_watch *first;   /* all watches */
+    struct job_running running; /* its id is "": none */
 };
 
 struct jobs *fake_jobs_new(struct store *store)
@@ -55,8 +57,10 @@ int jobs_free(struct jobs *jobs)
 
 int jobs_busy(struct jobs *jobs)
 {
-    (void)jobs;
-    return 0;
+    lock_take(&jobs->lock);
+    bool runs = jobs->running.id[0] != '\0';
+    lock_drop(&jobs->lock);
+    return runs;
 }
 
 /* --- submitting ---------------------------------------------------------------------------- */
@@ -206,10 +210,28 @@ void jobs_cancelled(struct jobs *jobs, const char *id)
 
 bool jobs_current(struct jobs *jobs, const char *id, struct job_current *out)
 {
-    (void)jobs;
-    (void)id;
-    (void)out;
-    return false;
+    struct job_running running;
+    size_t count = jobs_running(jobs, &running, 1);
+    bool found = count > 0 && strcmp(running.id, id) == 0;
+    if (found)
+        *out = running.current;
+    return found;
+}
+
+size_t jobs_running(struct jobs *jobs, struct job_running *out, size_t max)
+{
+    lock_take(&jobs->lock);
+    *out = jobs->running;
+    lock_drop(&jobs->lock);
+    return max > 0 && out->id[0] != '\0';
+}
+
+void fake_jobs_run(struct jobs *jobs, const char *id, int arm, int percent)
+{
+    lock_take(&jobs->lock);
+    (void)snprintf(jobs->running.id, sizeof jobs->running.id, "%s", id ? id : "");
+    jobs->running.current = (struct job_current){.arm = arm, .percent = percent};
+    lock_drop(&jobs->lock);
 }
 
 struct jobs_watch *jobs_watch_add(struct jobs *jobs, const char *id, jobs_on_end *on_end, void *ctx)
@@ -322,7 +344,8 @@ cJSON *jobs_check_end(struct jobs *jobs, struct jobs_checking *checking)
 cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
 {
     cJSON *tree = cJSON_CreateObject();
-    (void)current;
+    if (current)
+        cJSON_AddNumberToObject(tree, "percent", current->percent);
     cJSON_AddItemToObject(tree, "id", json_text(row->id));
     cJSON_AddItemToObject(tree, "kind", json_text(row->kind));
     cJSON_AddItemToObject(tree, "instance", json_text(row->instance));

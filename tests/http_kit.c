@@ -36,6 +36,7 @@ static struct http_kit *start(const struct http_parts *times)
                                      .request_ms = times->request_ms,
                                      .comment_ms = times->comment_ms,
                                      .stall_ms = times->stall_ms,
+                                     .progress_ms = 10,
                                      .check_ms = 50};
     http_kit_start_http(kit);
     return kit;

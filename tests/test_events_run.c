@@ -32,6 +32,8 @@ static void listen_to(struct harness *house, const char *id, struct told *told)
     int64_t last = -1;
     while (sse_next_event(&sse, &event)) {
         assert_true(told->count < EVENTS_MAX);
+        if (event.id < 0) /* how far a trial is: from memory, told once in a while */
+            continue;
         assert_true(event.id > last);
         last = event.id;
         memcpy(told->what[told->count], event.what, sizeof event.what);
@@ -114,10 +116,49 @@ static void a_run_is_told_as_it_was(void **state)
     harness_stop(house);
 }
 
+static void a_running_trial_is_told_while_it_runs(void **state)
+{
+    struct harness *house = harness_start(NULL);
+    struct sse_event event = {0};
+    char error[SIM_ERROR_SIZE];
+    (void)state;
+    harness_register(house, NULL);
+    assert_int_equal(sim_fault(house->sim,
+                               "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]',"
+                               "'percent':40}",
+                               error),
+                     0);
+    char *id = harness_submit(house, SWEEP);
+    char *target = mem_format("/v1/jobs/%s/events", id);
+    struct sse sse = sse_open(harness_port(house), target, -1);
+    double told = 0;
+    while (!(told > 0) && sse_next_event(&sse, &event)) {
+        cJSON *job = cJSON_Parse(event.data);
+        if (event.id < 0) {
+            assert_string_equal(event.what, "progress");
+            assert_string_equal(text_at(job, "state"), "running");
+            told = number_at(job, "progress/current/percent");
+        }
+        cJSON_Delete(job);
+    }
+    assert_true(told > 0 && told <= 40);
+    sim_release(house->sim);
+    bool is_state = false;
+    while (sse_next_event(&sse, &event))
+        is_state = strcmp(event.what, "state") == 0;
+    assert_true(is_state); /* the last one */
+    sse_close(&sse);
+    free(event.data);
+    free(target);
+    free(id);
+    harness_stop(house);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_told_as_it_was),
+        cmocka_unit_test(a_running_trial_is_told_while_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
