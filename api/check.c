@@ -63,6 +63,7 @@ static cJSON *too_late(const struct req *req)
     cJSON_AddBoolToObject(tree, "reachable", false);
     cJSON_AddNullToObject(error, "number");
     cJSON_AddStringToObject(error, "message", text);
+    cJSON_AddStringToObject(error, "cause", "network");
     cJSON_AddItemToObject(tree, "error", error);
     return tree;
 }

@@ -78,8 +78,27 @@ void instance_get(struct req *req)
 
 struct instance_put {
     struct instance_row row;
+    cJSON *warnings;
     struct resource_change change;
 };
+
+static void put_cleanup(void *what)
+{
+    struct instance_put *put = what;
+    instance_row_fini(&put->row);
+    cJSON_Delete(put->warnings);
+}
+
+/* A secret that is not at hand is told at once and not only by the first job: it may still come,
+ * so nothing is refused. */
+static void warn_of_secret(const struct secrets *secrets, const cJSON *reference, cJSON *warnings)
+{
+    struct err err;
+    char *secret = NULL;
+    if (reference && secrets_resolve(secrets, reference, &secret, &err) < 0)
+        cJSON_AddItemToArray(warnings, json_text(err.msg));
+    secrets_free(secret);
+}
 
 static bool is_same_server(const char *definition, const char *other)
 {
@@ -123,6 +142,17 @@ static int put_work(struct db *db, void *arg, struct err *err)
     return store_instance_put(db, &put->row, -1, &put->change.created, err);
 }
 
+/* What GET answers, and what is to be minded now. */
+static void answer_put(struct req *req, struct instance_put *put)
+{
+    char etag[ETAG_SIZE];
+    cJSON *tree = instance_json(&put->row);
+    cJSON_AddItemToObject(tree, "warnings", put->warnings);
+    put->warnings = NULL;
+    req_answer_json(req, put->change.created ? 201 : 200, tree);
+    (void)req_answer_etag(req, etag_of_named(put->row.version, put->row.created_at, etag));
+}
+
 static void put_done(struct req *req, int rc, const struct err *err)
 {
     struct instance_put *put = req->then_arg;
@@ -131,7 +161,7 @@ static void put_done(struct req *req, int rc, const struct err *err)
         return;
     }
     jobs_wake(req->parts->jobs); /* jobs that were held back by a refused login may run */
-    answer_row(req, put->change.created ? 201 : 200, &put->row);
+    answer_put(req, put);
     if (put->change.created)
         req_answer_header(req, "Location", "/v1/instances/%s", put->row.name);
 }
@@ -140,7 +170,7 @@ static void put_done(struct req *req, int rc, const struct err *err)
  * and writes need not know which members are ours. */
 static void drop_shown_members(cJSON *tree, const char *name)
 {
-    static const char *const shown[] = {"held", "created_at", "updated_at"};
+    static const char *const shown[] = {"held", "created_at", "updated_at", "warnings"};
     const cJSON *given = json_member(tree, "name");
     if (cJSON_IsString(given) && strcmp(given->valuestring, name) == 0)
         cJSON_DeleteItemFromObjectCaseSensitive(tree, "name");
@@ -149,7 +179,7 @@ static void drop_shown_members(cJSON *tree, const char *name)
 }
 
 /* Reads the body; the definition with its defaults is the caller's. NULL when it is answered. */
-static char *read_definition(struct req *req)
+static char *read_definition(struct req *req, cJSON *warnings)
 {
     char *definition = NULL;
     struct instance instance;
@@ -159,6 +189,8 @@ static char *read_definition(struct req *req)
         problem_faults(req, &faults);
     } else {
         cJSON *tree = instance_to_json(&instance);
+        warn_of_secret(req->parts->secrets, instance.password, warnings);
+        warn_of_secret(req->parts->secrets, instance.custom_password, warnings);
         definition = json_print(tree);
         cJSON_Delete(tree);
     }
@@ -170,12 +202,13 @@ static char *read_definition(struct req *req)
 void instance_put(struct req *req)
 {
     struct instance_put *put = req_alloc(req, sizeof *put);
-    req_defer(req, row_cleanup, &put->row);
+    req_defer(req, put_cleanup, put);
+    put->warnings = cJSON_CreateArray();
     if (!instance_name_is_valid(req->params[0])) {
         problem_answer(req, PROBLEM_MALFORMED, "a name is 1 to 64 characters of a-z 0-9 . _ -");
         return;
     }
-    put->row.definition = read_definition(req);
+    put->row.definition = read_definition(req, put->warnings);
     if (!put->row.definition)
         return;
     put->row.name = mem_copy(req->params[0]);

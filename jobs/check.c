@@ -188,7 +188,9 @@ static double clock_offset(const struct check *check)
 
 /* --- the answer ---------------------------------------------------------------------------- */
 
-static cJSON *unreachable(const struct err *err)
+/* cause: "password" (it is not at hand, and nothing was sent), "server" (it answered with a number)
+ * or "network". */
+static cJSON *unreachable(const struct err *err, const char *cause)
 {
     cJSON *tree = cJSON_CreateObject();
     cJSON *error = cJSON_CreateObject();
@@ -197,6 +199,7 @@ static cJSON *unreachable(const struct err *err)
     cJSON_AddItemToObject(error, "number",
                           has_number ? cJSON_CreateNumber(err->detail) : cJSON_CreateNull());
     cJSON_AddItemToObject(error, "message", json_text(err->msg));
+    cJSON_AddStringToObject(error, "cause", cause ? cause : has_number ? "server" : "network");
     cJSON_AddItemToObject(tree, "error", error);
     return tree;
 }
@@ -242,8 +245,10 @@ cJSON *check_instance(const struct jobs_parts *parts, const struct instance *ins
     struct server_facts facts = {0};
     struct check check = {.control = control, .facts = &facts};
     cJSON *answer = NULL;
+    if (session_password(parts, instance->password, &err) < 0)
+        return unreachable(&err, "password");
     if (session_open(parts, instance, "check", &check.session, &err) < 0)
-        return unreachable(&err);
+        return unreachable(&err, NULL);
     control->set_session(control->ctx, check.session);
     if (session_facts(check.session, &facts, &err) == 0)
         answer = reachable(&check, instance, name);
@@ -251,7 +256,7 @@ cJSON *check_instance(const struct jobs_parts *parts, const struct instance *ins
         if (err.code == ERR_NONE)
             (void)err_set(&err, ERR_UNREACHABLE, 0, "the connection to SQL Server broke");
         cJSON_Delete(answer);
-        answer = unreachable(&err);
+        answer = unreachable(&err, NULL);
     }
     control->set_session(control->ctx, NULL);
     mssql_close(check.session);

@@ -73,22 +73,16 @@ static int write_events(struct db *db, const struct ending *ending, struct err *
 {
     const struct job_row *row = &ending->run->row;
     const char *report = ending->findings ? ending->findings->report : NULL;
-    const struct {
-        const char *event;
-        bool wanted;
-    } events[] = {
-        {EVENT_JOB_FINISHED, job_state_is_end(ending->state)},
-        {EVENT_JOB_FAILED, ending->state == JOB_FAILED},
-        {EVENT_JOB_REGRESSED, ending->findings && ending->findings->regressed},
-        {EVENT_CLEANUP_FAILED,
-         job_state_is_end(ending->state) && strcmp(row->cleanup, "failed") == 0},
-        {EVENT_INSTANCE_UNREACHABLE, ending->unreachable},
-    };
-    for (size_t i = 0; i < JSON_COUNT(events); i++)
-        if (events[i].wanted &&
-            event_write(db, events[i].event, row, report, ending->now_ms, err) < 0)
-            return -1;
-    return 0;
+    bool is_end = job_state_is_end(ending->state);
+    bool regressed = ending->findings && ending->findings->regressed;
+    if (is_end && event_write_end(db, row, report, regressed, ending->now_ms, err) < 0)
+        return -1;
+    if (is_end && strcmp(row->cleanup, "failed") == 0 &&
+        event_write(db, EVENT_CLEANUP_FAILED, row, report, ending->now_ms, err) < 0)
+        return -1;
+    return ending->unreachable
+               ? event_write(db, EVENT_INSTANCE_UNREACHABLE, row, report, ending->now_ms, err)
+               : 0;
 }
 
 static int write_findings(struct db *db, const char *job, const struct findings *findings,

@@ -2,6 +2,7 @@
 #include "jobs/effects.h"
 #include "jobs/jobs.h"
 #include "jobs/member.h"
+#include "jobs/state.h"
 #include "jobs/webhook.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -103,18 +104,6 @@ static int write_row(struct db *db, const char *webhook, const char *event, cons
     return rc;
 }
 
-/* A webhook that cannot be read must not keep a job from ending: it is passed over. */
-static bool row_wants(const struct webhook_row *row, const char *event, const cJSON *notify)
-{
-    struct webhook webhook;
-    struct err err;
-    if (row->disabled || webhook_load(row->definition, &webhook, &err) < 0)
-        return false;
-    bool wants = webhook_wants(&webhook, row->name, event, notify);
-    webhook_fini(&webhook);
-    return wants;
-}
-
 /* What is told, to whom it may concern. */
 struct telling {
     struct db *db;
@@ -124,7 +113,21 @@ struct telling {
     const cJSON *notify; /* or NULL */
     char *payload;       /* made for the first webhook that wants it; owned */
     int64_t now_ms;
+    bool is_said_again; /* another event says the same and more */
 };
+
+/* A webhook that cannot be read must not keep a job from ending: it is passed over. */
+static bool row_wants(const struct webhook_row *row, const struct telling *telling)
+{
+    struct webhook webhook;
+    struct err err;
+    if (row->disabled || webhook_load(row->definition, &webhook, &err) < 0)
+        return false;
+    bool wants = webhook_wants(&webhook, row->name, telling->event, telling->notify) &&
+                 (!telling->is_said_again || webhook_lists(&webhook, telling->event));
+    webhook_fini(&webhook);
+    return wants;
+}
 
 /* Writes the row, unless this webhook has heard of this outage. */
 static int tell_one(struct telling *telling, const char *webhook, struct err *err)
@@ -152,7 +155,7 @@ static int tell_page(struct telling *telling, const char *after, char **out_last
     size_t count = 0;
     int rc = store_webhook_list(telling->db, &page, &rows, &count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        if (row_wants(&rows[i], telling->event, telling->notify))
+        if (row_wants(&rows[i], telling))
             rc = tell_one(telling, rows[i].name, err);
     }
     *out_last = count == LIMIT_PAGE ? mem_copy(rows[count - 1].name) : NULL;
@@ -162,28 +165,46 @@ static int tell_page(struct telling *telling, const char *after, char **out_last
     return rc;
 }
 
-int event_write(struct db *db, const char *event, const struct job_row *job, const char *report,
-                int64_t now_ms, struct err *err)
+static int write_event(struct telling *telling, struct err *err)
 {
     cJSON *definition = NULL;
     char *after = NULL;
-    struct telling telling = {.db = db,
-                              .event = event,
-                              .job = job,
-                              .report = report,
-                              .notify = notify_list(job, &definition),
-                              .now_ms = now_ms};
     int rc = 0;
+    telling->notify = notify_list(telling->job, &definition);
     do {
         char *last = NULL;
-        rc = tell_page(&telling, after, &last, err);
+        rc = tell_page(telling, after, &last, err);
         free(after);
         after = last;
     } while (rc == 0 && after);
     free(after);
-    free(telling.payload);
+    free(telling->payload);
     cJSON_Delete(definition);
     return rc;
+}
+
+int event_write(struct db *db, const char *event, const struct job_row *job, const char *report,
+                int64_t now_ms, struct err *err)
+{
+    struct telling telling = {
+        .db = db, .event = event, .job = job, .report = report, .now_ms = now_ms};
+    return write_event(&telling, err);
+}
+
+int event_write_end(struct db *db, const struct job_row *job, const char *report, bool regressed,
+                    int64_t now_ms, struct err *err)
+{
+    bool failed = job_state_by_name(job->state) == JOB_FAILED;
+    struct telling telling = {.db = db,
+                              .event = EVENT_JOB_FINISHED,
+                              .job = job,
+                              .report = report,
+                              .now_ms = now_ms,
+                              .is_said_again = failed || regressed};
+    if (write_event(&telling, err) < 0 ||
+        (failed && event_write(db, EVENT_JOB_FAILED, job, report, now_ms, err) < 0))
+        return -1;
+    return regressed ? event_write(db, EVENT_JOB_REGRESSED, job, report, now_ms, err) : 0;
 }
 
 int event_write_test(struct db *db, const char *webhook, int64_t now_ms, struct delivery_row *out,

@@ -24,6 +24,11 @@ const char *event_names(void);
 MUST_CHECK int event_write(struct db *db, const char *event, const struct job_row *job,
                            const char *report, int64_t now_ms, struct err *err);
 
+/* The same for the end of a job: job.finished, and job.failed or job.regressed where it is one. Who
+ * takes "*" gets one message, of the event that says most; who names several gets each. */
+MUST_CHECK int event_write_end(struct db *db, const struct job_row *job, const char *report,
+                               bool regressed, int64_t now_ms, struct err *err);
+
 /* Inside a store_work: one outbox row with a test message for this webhook; *out is the row. */
 MUST_CHECK int event_write_test(struct db *db, const char *webhook, int64_t now_ms,
                                 struct delivery_row *out, struct err *err);

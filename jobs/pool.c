@@ -58,10 +58,9 @@ static int fail_work(struct db *db, void *arg, struct err *err)
         return -1;
     row->version = stored.version;
     job_row_fini(&stored);
-    if (store_job_update(db, row, err) < 0 ||
-        event_write(db, EVENT_JOB_FINISHED, row, NULL, row->finished_at, err) < 0)
+    if (store_job_update(db, row, err) < 0)
         return -1;
-    return event_write(db, EVENT_JOB_FAILED, row, NULL, row->finished_at, err);
+    return event_write_end(db, row, NULL, false, row->finished_at, err);
 }
 
 static void fail_unreadable(struct pool *pool, struct run *run, const struct err *why)

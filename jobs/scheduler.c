@@ -450,7 +450,7 @@ int scheduler_overdue_work(struct db *db, void *arg, struct err *err)
             rc = store_job_update(db, &whole, err);
         }
         if (rc == 0)
-            rc = event_write(db, EVENT_JOB_FINISHED, &whole, NULL, now_ms, err);
+            rc = event_write_end(db, &whole, NULL, false, now_ms, err);
         if (rc == 0 && overdue->count < OVERDUE_MAX)
             (void)snprintf(overdue->ids[overdue->count++], sizeof overdue->ids[0], "%s", whole.id);
         job_row_fini(&whole);

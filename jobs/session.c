@@ -21,9 +21,25 @@ static void set_options(struct mssql *session)
     }
 }
 
+static int resolve(const struct jobs_parts *parts, const cJSON *reference, char **out_password,
+                   struct err *err)
+{
+    if (secrets_resolve(parts->secrets, reference, out_password, err) < 0)
+        return err_wrap(err, "the instance's password");
+    return 0;
+}
+
 void session_program(const char *purpose, char out[SESSION_PROGRAM_SIZE])
 {
     (void)snprintf(out, SESSION_PROGRAM_SIZE, "sweetspot %.60s", purpose);
+}
+
+int session_password(const struct jobs_parts *parts, const cJSON *reference, struct err *err)
+{
+    char *password = NULL;
+    int rc = resolve(parts, reference, &password, err);
+    secrets_free(password);
+    return rc;
 }
 
 int session_open(const struct jobs_parts *parts, const struct instance *instance,
@@ -39,8 +55,8 @@ int session_open_as(const struct jobs_parts *parts, const struct instance *insta
 {
     char *password = NULL;
     char app_name[SESSION_PROGRAM_SIZE];
-    if (secrets_resolve(parts->secrets, reference, &password, err) < 0)
-        return err_wrap(err, "the instance's password");
+    if (resolve(parts, reference, &password, err) < 0)
+        return -1;
     session_program(purpose, app_name);
     const char *driver = parts->config->odbc_driver;
     if (!*driver)

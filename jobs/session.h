@@ -11,6 +11,11 @@
 /* The program's name that a session of this purpose shows on the server. */
 void session_program(const char *purpose, char out[SESSION_PROGRAM_SIZE]);
 
+/* Whether the password that is referred to is at hand; ERR_REFUSED says what is missing, as
+ * session_open does. */
+MUST_CHECK int session_password(const struct jobs_parts *parts, const cJSON *reference,
+                                struct err *err);
+
 /* Resolves the password, logs in, sets the session's options. purpose: shown behind "sweetspot" as
  * the program's name on the server, at most 60 bytes of it. ERR_REFUSED: there is no password; else
  * as mssql_open. */

@@ -206,5 +206,5 @@ int jobs_cancel_work(struct db *db, void *arg, struct err *err)
         job_move(row, JOB_CANCELLED, NULL, now);
     if (store_job_update(db, row, err) < 0)
         return -1;
-    return runs ? 0 : event_write(db, EVENT_JOB_FINISHED, row, NULL, now, err);
+    return runs ? 0 : event_write_end(db, row, NULL, false, now, err);
 }

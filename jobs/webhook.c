@@ -135,6 +135,11 @@ static bool array_has(const cJSON *array, const char *text)
     return false;
 }
 
+bool webhook_lists(const struct webhook *webhook, const char *event)
+{
+    return array_has(webhook->events, event);
+}
+
 bool webhook_wants(const struct webhook *webhook, const char *name, const char *event,
                    const cJSON *notify)
 {

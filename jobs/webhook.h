@@ -27,6 +27,9 @@ MUST_CHECK int webhook_to_row(const struct webhook *webhook, const char *name,
 /* Reads a stored definition (url may be the redacted one). ERR_STORE when unreadable. */
 MUST_CHECK int webhook_load(const char *definition, struct webhook *out, struct err *err);
 
+/* True when the webhook names this event itself, not by "*". */
+bool webhook_lists(const struct webhook *webhook, const char *event);
+
 /* True when this webhook wants an event of a job whose notify list is `notify` (array or NULL). */
 bool webhook_wants(const struct webhook *webhook, const char *name, const char *event,
                    const cJSON *notify);

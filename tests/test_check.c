@@ -185,6 +185,7 @@ static void a_wrong_password_is_told_without_the_password(void **state)
     char *text = cJSON_PrintUnformatted(answer);
     assert_true(cJSON_IsFalse(at(answer, "reachable")));
     assert_int_equal(number_at(answer, "error/number"), 18456);
+    assert_string_equal(text_at(answer, "error/cause"), "server");
     assert_null(strstr(text, "wrong-and-secret"));
     assert_null(json_member(answer, "kinds"));
     free(text);
@@ -201,8 +202,37 @@ static void a_password_that_is_not_there_is_told(void **state)
     cJSON *answer = check(house);
     assert_true(cJSON_IsFalse(at(answer, "reachable")));
     assert_true(cJSON_IsNull(at(answer, "error/number")));
-    assert_non_null(strstr(text_at(answer, "error/message"), "SWEETSPOT_SECRET_SIM"));
+    assert_string_equal(text_at(answer, "error/message"),
+                        "the instance's password: the environment variable SWEETSPOT_SECRET_SIM is "
+                        "not set");
+    assert_string_equal(text_at(answer, "error/cause"), "password");
     cJSON_Delete(answer);
+    harness_stop(house);
+}
+
+static void a_put_tells_what_secret_is_missing(void **state)
+{
+    static const char body[] =
+        "{'host':'127.0.0.1','login':'sa','environment':'test','password':{'env':"
+        "'SWEETSPOT_SECRET_SIM'},'custom_login':'app','custom_password':{'env':"
+        "'SWEETSPOT_SECRET_NOT_THERE'}}";
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    cJSON *answer = harness_call(house, "PUT", "/v1/instances/sql02", body, 201);
+    assert_int_equal(cJSON_GetArraySize(at(answer, "warnings")), 1);
+    assert_string_equal(text_at(answer, "warnings/0"),
+                        "the environment variable SWEETSPOT_SECRET_NOT_THERE is not set");
+    /* what a PUT says may come back in the next one */
+    char *again = cJSON_PrintUnformatted(answer);
+    assert_int_equal(unsetenv("SWEETSPOT_SECRET_SIM"), 0);
+    cJSON_Delete(answer);
+    answer = harness_call(house, "PUT", "/v1/instances/sql02", again, 200);
+    assert_int_equal(cJSON_GetArraySize(at(answer, "warnings")), 2);
+    cJSON_Delete(answer);
+    answer = harness_call(house, "GET", "/v1/instances/sql02", NULL, 200);
+    assert_null(json_member(answer, "warnings"));
+    cJSON_Delete(answer);
+    free(again);
     harness_stop(house);
 }
 
@@ -217,6 +247,7 @@ static void a_server_that_is_away_is_not_reachable(void **state)
     assert_true(cJSON_IsFalse(at(answer, "reachable")));
     assert_true(cJSON_IsNull(at(answer, "error/number")));
     assert_true(strlen(text_at(answer, "error/message")) > 0);
+    assert_string_equal(text_at(answer, "error/cause"), "network");
     cJSON_Delete(answer);
     harness_stop(house);
 }
@@ -353,6 +384,7 @@ int main(void)
         cmocka_unit_test(the_least_privileged_login_is_ready),
         cmocka_unit_test(a_wrong_password_is_told_without_the_password),
         cmocka_unit_test(a_password_that_is_not_there_is_told),
+        cmocka_unit_test(a_put_tells_what_secret_is_missing),
         cmocka_unit_test(a_server_that_is_away_is_not_reachable),
         cmocka_unit_test(a_connection_that_breaks_on_the_way_is_no_half_answer),
         cmocka_unit_test(only_instances_that_exist_are_checked),

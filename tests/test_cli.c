@@ -347,6 +347,33 @@ static void instances_stand_in_columns(void **state)
     cJSON_Delete(tree);
 }
 
+static void a_plan_counts_in_whole_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *plan, *first_line;
+    } cases[] = {
+        {"{\"arms\":[{\"arm\":\"a0\"}],\"trials\":1,\"estimate\":{\"minutes\":0.3,\"read_mib\":10,"
+         "\"written_mib\":0,\"error_log_lines\":1},\"refusals\":[]}",
+         "1 arm, 1 trial, about 1 minute; reads 10 MiB, writes 0 MiB; 1 line in the server's error "
+         "log\n"},
+        {"{\"arms\":[{\"arm\":\"a0\"},{\"arm\":\"a1\"}],\"trials\":12,\"estimate\":{\"minutes\":"
+         "null,"
+         "\"read_mib\":null},\"refusals\":[]}",
+         "2 arms, 12 trials, for an unknown time; reads an unknown amount, writes an unknown "
+         "amount; an unknown number of lines in the server's error log\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cJSON *plan = cJSON_Parse(cases[i].plan);
+        struct buf text = {0};
+        assert_true(show_plan(plan, &text));
+        assert_int_equal(strncmp(buf_text(&text), cases[i].first_line, strlen(cases[i].first_line)),
+                         0);
+        buf_fini(&text);
+        cJSON_Delete(plan);
+    }
+}
+
 static void a_check_tells_what_to_grant(void **state)
 {
     (void)state;
@@ -357,6 +384,9 @@ static void a_check_tells_what_to_grant(void **state)
         "\"missing\":[\"sysadmin (DBCC TRACEON)\"]}},\"warnings\":[\"looks\\u001b\"]}");
     cJSON *away = cJSON_Parse("{\"reachable\":false,\"error\":{\"number\":18456,\"message\":"
                               "\"Login failed\\u001b\"}}");
+    cJSON *unset = cJSON_Parse("{\"reachable\":false,\"error\":{\"number\":null,\"message\":"
+                               "\"the instance's password: the environment variable X is not set\","
+                               "\"cause\":\"password\"}}");
     struct buf text = {0};
     assert_true(show_check(reached, &text));
     assert_string_equal(buf_text(&text),
@@ -369,7 +399,12 @@ static void a_check_tells_what_to_grant(void **state)
     buf_clear(&text);
     assert_false(show_check(away, &text));
     assert_string_equal(buf_text(&text), "not reachable: Login failed?\n");
+    buf_clear(&text);
+    assert_false(show_check(unset, &text));
+    assert_string_equal(buf_text(&text), "not asked: the instance's password: the environment "
+                                         "variable X is not set\n");
     buf_fini(&text);
+    cJSON_Delete(unset);
     cJSON_Delete(reached);
     cJSON_Delete(away);
 }
@@ -390,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_hint_reaches_the_same_server),
         cmocka_unit_test(jobs_stand_in_columns),
         cmocka_unit_test(instances_stand_in_columns),
+        cmocka_unit_test(a_plan_counts_in_whole_words),
         cmocka_unit_test(a_check_tells_what_to_grant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,7 @@ static void a_plan_is_told_in_words(void **state)
 {
     struct harness *house = *state;
     char *text = run_with(house, "plan", SWEEP, CLI_OK);
-    assert_non_null(strstr(text, "2 arms, 8 trials, about "));
+    assert_non_null(strstr(text, "2 arms, 8 trials, for an unknown time; reads "));
     assert_non_null(strstr(text, "  a1  BUFFERCOUNT=50  (50 MiB of buffers)\n"));
     assert_non_null(
         strstr(text, "        BACKUP DATABASE [Sales] TO DISK = N'NUL' WITH COPY_ONLY"));

@@ -28,7 +28,11 @@ static struct run *start(struct jobs_place *place)
     struct err err = {0};
     struct run *run = NULL;
     jobs_place_put_instance(place, "a", NULL);
-    jobs_place_put_webhook(place, "all", "['*']", true);
+    jobs_place_put_webhook(
+        place, "all",
+        "['job.finished','job.failed','job.regressed','job.cleanup_failed','instance.unreachable']",
+        true);
+    jobs_place_put_webhook(place, "star", "['*']", true);
     struct job_row row = jobs_place_job("a", NULL);
     mem_replace(&row.state, "running");
     mem_replace(&row.phase, "preparing");
@@ -53,6 +57,10 @@ static void expect_events(struct jobs_place *place, size_t finished, size_t fail
     assert_int_equal(jobs_place_deliveries(place, "all", EVENT_JOB_FINISHED), finished);
     assert_int_equal(jobs_place_deliveries(place, "all", EVENT_JOB_FAILED), failed);
     assert_int_equal(jobs_place_deliveries(place, "all", EVENT_INSTANCE_UNREACHABLE), unreachable);
+    /* one message an end, of the event that says most */
+    assert_int_equal(jobs_place_deliveries(place, "star", EVENT_JOB_FINISHED), finished - failed);
+    assert_int_equal(jobs_place_deliveries(place, "star", EVENT_JOB_FAILED), failed);
+    assert_int_equal(jobs_place_deliveries(place, "star", EVENT_INSTANCE_UNREACHABLE), unreachable);
 }
 
 static int held_work(struct db *db, void *arg, struct err *err)

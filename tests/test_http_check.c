@@ -20,7 +20,7 @@ static void an_answer_that_does_not_come_is_given_up(void **state)
         {"POST", "/v1/instances/sql01/check", NULL, NULL, 200,
          "{\"reachable\":false,\"error\":{\"number\":null,\"message\":\"the instance did not "
          "answer "
-         "within 0.05 s\"}}"},
+         "within 0.05 s\",\"cause\":\"network\"}}"},
         {"POST", "/v1/instances/sql01/check", NULL, "{}", 200, "\"reachable\":false"},
     };
     SPEAK(kit->port, lines);

@@ -339,7 +339,8 @@ static void ends_a_job_that_cannot_be_read_with_its_events(void **state)
 {
     struct scene *scene = *state;
     jobs_place_put_raw_instance(scene->place, "a", "{\"host\":5}");
-    jobs_place_put_webhook(scene->place, "all", "['*']", true);
+    jobs_place_put_webhook(scene->place, "all", "['job.finished','job.failed']", true);
+    jobs_place_put_webhook(scene->place, "star", "['*']", true);
     start(scene);
     char *id = put_job(scene, "a", ON_NUL);
     struct jobs_watch *watch = jobs_watch_add(scene->jobs, id, on_end, &scene->happening);
@@ -348,6 +349,8 @@ static void ends_a_job_that_cannot_be_read_with_its_events(void **state)
     jobs_place_expect_state(scene->place, id, "failed", NULL);
     assert_int_equal(jobs_place_deliveries(scene->place, "all", EVENT_JOB_FINISHED), 1);
     assert_int_equal(jobs_place_deliveries(scene->place, "all", EVENT_JOB_FAILED), 1);
+    assert_int_equal(jobs_place_deliveries(scene->place, "star", EVENT_JOB_FINISHED), 0);
+    assert_int_equal(jobs_place_deliveries(scene->place, "star", EVENT_JOB_FAILED), 1);
     jobs_watch_remove(scene->jobs, watch);
     free(id);
 }

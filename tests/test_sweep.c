@@ -146,6 +146,7 @@ static void names_in_labels_what_differs_between_the_arms(void **state)
          "BUFFERCOUNT=50, MAXTRANSFERSIZE=65536"},
         {"{'database':'S','blocksize':[512],'compression':['on']}", 1, "BLOCKSIZE=512"},
         {"{'database':'S','compression':['on','off']}", 0, "default, compression on"},
+        {"{'database':'S','files':[1,2]}", 0, "default, 1 file"},
         {"{'database':'S','files':[1,2]}", 1, "default, 2 files"},
         {"{'database':'S','targets':[{'name':'a b','paths':['/a']},{'name':'c','paths':['/c']}]}",
          1, "default, to c"},

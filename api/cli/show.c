@@ -323,8 +323,10 @@ bool show_check(const cJSON *answer, struct buf *out)
     const cJSON *kind = NULL;
     const cJSON *warning = NULL;
     if (!cJSON_IsTrue(json_member(answer, "reachable"))) {
-        buf_add(out, "not reachable: ");
-        show_text(text_of(json_member(answer, "error"), "message"), out);
+        const cJSON *error = json_member(answer, "error");
+        bool was_asked = strcmp(text_of(error, "cause"), "password") != 0;
+        buf_add(out, was_asked ? "not reachable: " : "not asked: ");
+        show_text(text_of(error, "message"), out);
         buf_add_char(out, '\n');
         return false;
     }

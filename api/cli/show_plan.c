@@ -29,14 +29,42 @@ static void add_section(const cJSON *list, const char *title, struct buf *out)
     add_lines(list, "  ", out);
 }
 
-/* "34 minutes", or why it is not known. */
-static void add_amount(const cJSON *estimate, const char *name, const char *unit, struct buf *out)
+/* "12 trials", "1 trial". */
+static void add_counted(double count, const char *unit, struct buf *out)
+{
+    buf_format(out, "%.15g %s%s", count, unit, count == 1 ? "" : "s");
+}
+
+static bool is_known(const cJSON *member)
+{
+    return cJSON_IsNumber(member) && isfinite(member->valuedouble);
+}
+
+static void add_minutes(const cJSON *estimate, struct buf *out)
+{
+    const cJSON *minutes = json_member(estimate, "minutes");
+    buf_add(out, is_known(minutes) ? "about " : "for an unknown time");
+    if (is_known(minutes))
+        add_counted(ceil(minutes->valuedouble), "minute", out);
+}
+
+static void add_mib(const cJSON *estimate, const char *name, struct buf *out)
 {
     const cJSON *member = json_member(estimate, name);
-    if (cJSON_IsNumber(member) && isfinite(member->valuedouble))
-        buf_format(out, "%.15g %s", ceil(member->valuedouble), unit);
+    if (is_known(member))
+        buf_format(out, "%.15g MiB", ceil(member->valuedouble));
     else
-        buf_format(out, "unknown %s", unit);
+        buf_add(out, "an unknown amount");
+}
+
+static void add_log_lines(const cJSON *estimate, struct buf *out)
+{
+    const cJSON *lines = json_member(estimate, "error_log_lines");
+    if (is_known(lines))
+        add_counted(lines->valuedouble, "line", out);
+    else
+        buf_add(out, "an unknown number of lines");
+    buf_add(out, " in the server's error log");
 }
 
 static void add_arm(const cJSON *arm, struct buf *out)
@@ -60,15 +88,17 @@ bool show_plan(const cJSON *plan, struct buf *out)
     const cJSON *refusals = json_member(plan, "refusals");
     const cJSON *arm = NULL;
     int count = cJSON_GetArraySize(arms);
-    buf_format(out, "%d arm%s, %.15g trials, about ", count, count == 1 ? "" : "s",
-               cJSON_IsNumber(trials) ? trials->valuedouble : 0);
-    add_amount(estimate, "minutes", "minutes", out);
+    add_counted(count, "arm", out);
+    buf_add(out, ", ");
+    add_counted(cJSON_IsNumber(trials) ? trials->valuedouble : 0, "trial", out);
+    buf_add(out, ", ");
+    add_minutes(estimate, out);
     buf_add(out, "; reads ");
-    add_amount(estimate, "read_mib", "MiB", out);
+    add_mib(estimate, "read_mib", out);
     buf_add(out, ", writes ");
-    add_amount(estimate, "written_mib", "MiB", out);
+    add_mib(estimate, "written_mib", out);
     buf_add(out, "; ");
-    add_amount(estimate, "error_log_lines", "lines in the server's error log", out);
+    add_log_lines(estimate, out);
     buf_add(out, "\n");
     cJSON_ArrayForEach(arm, arms)
         add_arm(arm, out);

@@ -48,17 +48,19 @@ static char *summary_of(const cJSON *rows, double left_out)
     if (!row)
         return mem_format("msdb remembers no backup that tells a speed (%.0f left out)", left_out);
     const cJSON *data = json_member(row, "logical_mib_s");
+    double backups = sum_of(rows, "n");
+    const char *plural = backups == 1 ? "" : "s";
     if (isnan(number_of(data, "high"))) /* whole seconds allow any speed from low on */
         return mem_format(
             "%s, %s: at least %.4g MiB/s of data, the backups are too short for msdb's "
-            "whole seconds to tell more; %.0f backups in %d series, %.0f left out",
-            text_of(row, "database"), text_of(row, "type"), number_of(data, "low"),
-            sum_of(rows, "n"), cJSON_GetArraySize(rows), left_out);
+            "whole seconds to tell more; %.0f backup%s in %d series, %.0f left out",
+            text_of(row, "database"), text_of(row, "type"), number_of(data, "low"), backups, plural,
+            cJSON_GetArraySize(rows), left_out);
     return mem_format("%s, %s: median %.4g MiB/s of data (5th to 95th percentile %.4g-%.4g), "
-                      "%.4g MiB/s to the device; %.0f backups in %d series, %.0f left out",
+                      "%.4g MiB/s to the device; %.0f backup%s in %d series, %.0f left out",
                       text_of(row, "database"), text_of(row, "type"), number_of(data, "median"),
                       number_of(data, "p5"), number_of(data, "p95"),
-                      number_of(json_member(row, "device_mib_s"), "median"), sum_of(rows, "n"),
+                      number_of(json_member(row, "device_mib_s"), "median"), backups, plural,
                       cJSON_GetArraySize(rows), left_out);
 }
 

@@ -102,6 +102,12 @@ static cJSON *settings_of(const struct sweep *sweep, const struct group *group,
     return settings;
 }
 
+static void add_files(const cJSON *settings, struct buf *label)
+{
+    int64_t files = member_int(settings, "files", 1);
+    buf_format(label, ", %" PRId64 " file%s", files, files == 1 ? "" : "s");
+}
+
 /* "BUFFERCOUNT=50, MAXTRANSFERSIZE=1048576 (compression on, 4 files, to local SSD)": what differs
  * between the arms of this job. */
 static char *label_of(const struct sweep *sweep, const cJSON *settings, bool name_target)
@@ -120,7 +126,7 @@ static char *label_of(const struct sweep *sweep, const cJSON *settings, bool nam
     if (compression && list_size(sweep->compression) > 1)
         buf_format(&label, ", compression %s", compression);
     if (list_size(sweep->files) > 1)
-        buf_format(&label, ", %" PRId64 " files", member_int(settings, "files", 1));
+        add_files(settings, &label);
     if (name_target)
         buf_format(&label, ", to %s", member_text(settings, "target"));
     return buf_take(&label);

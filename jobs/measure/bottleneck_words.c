@@ -51,9 +51,10 @@ static void say_cpu(const struct bottleneck_profile *profile,
     if (isnan(profile->cpu_cores) || profile->cpu_count < 1)
         return;
     add(verdict->evidence,
-        mem_format("The server kept %.2g of %d cores busy; a backup like this "
+        mem_format("The server kept %.2g of %d core%s busy; a backup like this "
                    "has %d threads.",
-                   profile->cpu_cores, profile->cpu_count, bottleneck_threads(profile)));
+                   profile->cpu_cores, profile->cpu_count, profile->cpu_count == 1 ? "" : "s",
+                   bottleneck_threads(profile)));
 }
 
 static void say_ratio(const struct bottleneck_profile *profile,
