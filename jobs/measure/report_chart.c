@@ -97,10 +97,11 @@ static int by_x(const void *left, const void *right)
 /* A step of 1, 2 or 5 that divides the height into at most five. */
 static double step_of(double max)
 {
+    static const double factors[] = {1, 2, 5};
     double unit = pow(10, floor(log10(max / 5)));
-    for (double factor = 1; factor <= 10; factor = factor < 2 ? 2 : factor * 2.5)
-        if (unit * factor * 5 >= max * 0.999)
-            return unit * factor;
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++)
+        if (unit * factors[i] * 5 >= max * 0.999)
+            return unit * factors[i];
     return unit * 10;
 }
 
