@@ -34,6 +34,7 @@ void job_list(struct req *req);
 
 /* verdict.c, retries.c */
 void verdict_get(struct req *req);
+void verdict_by_key_get(struct req *req);
 void job_retry(struct req *req);
 
 /* streams.c */

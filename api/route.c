@@ -37,6 +37,7 @@ const struct route routes[] = {
     {"GET",    "/v1/jobs/{id}/evidence",          SCOPE_READ,   BODY_NONE, JSON_ONLY, evidence_get},
     {"GET",    "/v1/compare",                     SCOPE_READ,   BODY_NONE, JSON_ONLY, compare_get},
     {"GET",    "/v1/trends",                      SCOPE_READ,   BODY_NONE, JSON_ONLY, trend_get},
+    {"GET",    "/v1/verdict",                     SCOPE_READ,   BODY_NONE, JSON_ONLY, verdict_by_key_get},
     {"GET",    "/v1/webhooks",                    SCOPE_READ,   BODY_NONE, JSON_ONLY, webhook_list},
     {"GET",    "/v1/webhooks/{name}",             SCOPE_READ,   BODY_NONE, JSON_ONLY, webhook_get},
     {"PUT",    "/v1/webhooks/{name}",             SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, webhook_put},

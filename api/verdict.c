@@ -1,5 +1,7 @@
 /* GET /v1/jobs/{id}/verdict?wait=S: an exit status for scripts. 200 it is well, 409 it is not, 408
- * it has not ended yet, which curl --retry takes as a reason to ask again. */
+ * it has not ended yet, which curl --retry takes as a reason to ask again.
+ * GET /v1/verdict?key=K&wait=S: the same of the job that was submitted with this Idempotency-Key,
+ * for callers that cannot read an id out of an answer, such as a step of SQL Server Agent. */
 #include "api/handlers.h"
 #include "api/job_view.h"
 #include "api/waiting.h"
@@ -125,10 +127,9 @@ static void waited(struct req *req, enum waiting_end end)
         problem_answer(req, PROBLEM_STOPPING, "ask again in a moment; the job is not lost");
 }
 
-/* False: it answered what is wrong. */
-static bool read_wait(struct req *req, int *out_seconds)
+/* False: it answered what is wrong. names: of the parameters that the path takes. */
+static bool read_wait(struct req *req, const char *const *names, int *out_seconds)
 {
-    static const char *const names[] = {"wait", NULL};
     const char *text = req_query(req, "wait");
     if (req_query_only(req, names) < 0)
         return false;
@@ -144,12 +145,65 @@ static bool read_wait(struct req *req, int *out_seconds)
     return true;
 }
 
-void verdict_get(struct req *req)
+/* Of the job in req->params[0]. */
+static void answer_or_hold(struct req *req, int seconds)
 {
-    int seconds = 0;
     bool ended = false;
-    if (!read_wait(req, &seconds))
-        return;
     if (answer_now(req, &ended) == 0 && !ended && seconds > 0)
         waiting_hold(req, req->params[0], seconds, waited);
+}
+
+void verdict_get(struct req *req)
+{
+    static const char *const names[] = {"wait", NULL};
+    int seconds = 0;
+    if (read_wait(req, names, &seconds))
+        answer_or_hold(req, seconds);
+}
+
+/* --- by key -------------------------------------------------------------------------------- */
+
+struct key_owner {
+    const char *key;
+    char *job; /* NULL: the key is not known */
+};
+
+static void key_owner_cleanup(void *what)
+{
+    struct key_owner *owner = what;
+    free(owner->job);
+}
+
+static int find_owner_work(struct db *db, void *arg, struct err *err)
+{
+    struct key_owner *owner = arg;
+    char *fingerprint = NULL;
+    int rc = store_key_find(db, owner->key, &owner->job, &fingerprint, err);
+    free(fingerprint);
+    return rc < 0 ? -1 : 0;
+}
+
+void verdict_by_key_get(struct req *req)
+{
+    static const char *const names[] = {"key", "wait", NULL};
+    struct err err = {0};
+    int seconds = 0;
+    struct key_owner *owner = req_alloc(req, sizeof *owner);
+    req_defer(req, key_owner_cleanup, owner);
+    if (!read_wait(req, names, &seconds))
+        return;
+    owner->key = req_query(req, "key");
+    if (!owner->key || !*owner->key) {
+        problem_parameter(req, "key", "is needed: the Idempotency-Key that the job was sent with");
+        return;
+    }
+    if (store_read(req->parts->store, find_owner_work, owner, &err) < 0) {
+        problem_err(req, &err);
+    } else if (!owner->job) {
+        problem_answer(req, PROBLEM_NOT_FOUND, "no job was sent with this key in the last %d days",
+                       LIMIT_IDEMPOTENCY_DAYS);
+    } else {
+        req->params[0] = owner->job; /* lives as long as the request */
+        answer_or_hold(req, seconds);
+    }
 }

@@ -141,6 +141,67 @@ static void what_is_asked_wrongly_is_told(void **state)
     free(id);
 }
 
+/* --- by its key ---------------------------------------------------------------------------- */
+
+static struct reply ask_by_key(struct http_kit *kit, const char *query)
+{
+    char *target = mem_format("/v1/verdict%s", query);
+    struct reply reply = call(kit->port, "GET", target, NULL, NULL);
+    free(target);
+    return reply;
+}
+
+static void a_job_is_found_by_the_key_it_was_sent_with(void **state)
+{
+    struct http_kit *kit = *state;
+    struct reply reply =
+        call(kit->port, "POST", "/v1/jobs", "Idempotency-Key: agent/0x1F+2\r\n", http_kit_job);
+    assert_int_equal(reply.status, 202);
+    char *id = json_text_of(reply.body, "id");
+    reply_fini(&reply);
+    reply = ask_by_key(kit, "?key=agent/0x1F%2B2");
+    assert_reply(&reply, 408, "the job has not ended: it is queued; ask again");
+    fake_jobs_finish(kit->jobs, id,
+                     "{\"baseline\":{\"job\":\"b\",\"ratio\":0.5,\"regressed\":true}}");
+    reply = ask_by_key(kit, "?wait=300&key=agent/0x1F%2B2");
+    assert_reply(&reply, 409, "regressed: 0.5 times the speed of its baseline, job b");
+    free(id);
+}
+
+static void who_waits_by_key_is_answered_when_the_job_ends(void **state)
+{
+    struct http_kit *kit = *state;
+    struct reply reply =
+        call(kit->port, "POST", "/v1/jobs", "Idempotency-Key: k1\r\n", http_kit_job);
+    char *id = json_text_of(reply.body, "id");
+    reply_fini(&reply);
+    struct client client = client_open(kit->port);
+    client_send(&client, "GET /v1/verdict?key=k1&wait=300 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    while (fake_jobs_watchers(kit->jobs) == 0)
+        continue;
+    fake_jobs_finish(kit->jobs, id, NULL);
+    reply = client_read(&client, true);
+    assert_non_null(strstr(reply.body, id));
+    assert_reply(&reply, 200, "\"state\":\"succeeded\"");
+    client_close(&client);
+    free(id);
+}
+
+static void a_key_that_is_not_known_or_not_given_is_told(void **state)
+{
+    struct http_kit *kit = *state;
+    struct reply reply = ask_by_key(kit, "?key=never");
+    assert_reply(&reply, 404, "no job was sent with this key in the last 7 days");
+    reply = ask_by_key(kit, "");
+    assert_reply(&reply, 400, "\"parameter\":\"key\"");
+    reply = ask_by_key(kit, "?key=");
+    assert_reply(&reply, 400, "\"parameter\":\"key\"");
+    reply = ask_by_key(kit, "?key=a&wait=301");
+    assert_reply(&reply, 400, "\"parameter\":\"wait\"");
+    reply = ask_by_key(kit, "?key=a&job=b");
+    assert_reply(&reply, 400, "\"parameter\":\"job\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +213,9 @@ int main(void)
         HTTP_TEST(who_waits_is_answered_when_the_job_ends),
         HTTP_TEST(who_waits_is_told_when_the_service_stops),
         HTTP_TEST(what_is_asked_wrongly_is_told),
+        HTTP_TEST(a_job_is_found_by_the_key_it_was_sent_with),
+        HTTP_TEST(who_waits_by_key_is_answered_when_the_job_ends),
+        HTTP_TEST(a_key_that_is_not_known_or_not_given_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
