@@ -24,6 +24,11 @@ static const struct option options[] = {
     {"--html", NULL, CLI_OPTION_HTML, MEMBER(html), "print a page for a browser, which needs nothing else"},
     {"--no-checksum", NULL, CLI_OPTION_NO_CHECKSUM, MEMBER(no_checksum), "read evidence whatever its checksum says"},
     {"--dry-run", NULL, CLI_OPTION_DRY_RUN, MEMBER(dry_run), "change nothing, only show what would be undone"},
+    {"--step", "KIND", CLI_OPTION_AGENT, MEMBER(step), "curl (Windows), powershell (Windows) or rest (SQL Server 2025, Azure)"},
+    {"--name", "NAME", CLI_OPTION_AGENT, MEMBER(name), "the job's name; else made of the definition's kind and instance"},
+    {"--minutes", "MINUTES", CLI_OPTION_AGENT, MEMBER(minutes), "how long it waits for the verdict, 1 to 1440; else 480"},
+    {"--credential", NULL, CLI_OPTION_AGENT, MEMBER(credential), "rest: the token is in the database scoped credential [URL]"},
+    {"--database", "NAME", CLI_OPTION_AGENT, MEMBER(database), "rest: where the step runs and the credential is; else master"},
     {"--url", "URL", CLI_OPTION_ALWAYS, MEMBER(url), "the server; else SWEETSPOT_URL, else http://127.0.0.1:8484"},
     {"--token-file", "FILE", CLI_OPTION_ALWAYS, MEMBER(token_file), "file with the token; else SWEETSPOT_TOKEN_FILE, else none"},
     {"--ca-file", "FILE", CLI_OPTION_ALWAYS, MEMBER(ca_file), "PEM file of the authority that signed the server's certificate"},
@@ -65,6 +70,10 @@ static int find_command(const char *name, struct cli_args *args, struct err *err
 
 static int take_operand(const char *text, struct cli_args *args, struct err *err)
 {
+    if (!args->command && strcmp(text, "help") == 0) {
+        args->help = true; /* help, or help COMMAND */
+        return 0;
+    }
     if (!args->command)
         return find_command(text, args, err);
     if (args->operand_count >= CLI_OPERANDS)

@@ -28,6 +28,7 @@ enum cli_option {
     CLI_OPTION_NO_CHECKSUM = 8,
     CLI_OPTION_DRY_RUN = 16,
     CLI_OPTION_HTML = 32,
+    CLI_OPTION_AGENT = 64, /* those of agent-job */
 };
 
 /* How long a job is waited for while its server does not answer: a restart, with clean-up of the
@@ -41,10 +42,12 @@ struct cli_args {
     const struct cli_command *command; /* NULL: --help or --version stands alone */
     const char *operands[CLI_OPERANDS];
     size_t operand_count;
-    const char *url;                  /* NULL: the default */
-    const char *token_file;           /* NULL: none */
-    const char *ca_file;              /* NULL: the system's */
-    bool url_given, token_file_given; /* on the command line, not in the environment */
+    const char *url;                              /* NULL: the default */
+    const char *token_file;                       /* NULL: none */
+    const char *ca_file;                          /* NULL: the system's */
+    bool url_given, token_file_given;             /* on the command line, not in the environment */
+    const char *step, *name, *minutes, *database; /* of agent-job; NULL: not given */
+    bool credential;
     bool wait, json, markdown, html, no_checksum, dry_run, no_color, help, version;
 };
 

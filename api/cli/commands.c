@@ -1,4 +1,5 @@
 /* The commands, and the table of them. */
+#include "api/cli/agent_job.h"
 #include "api/cli/analyze.h"
 #include "api/cli/ask.h"
 #include "api/cli/calls.h"
@@ -360,6 +361,7 @@ const struct cli_command cli_commands[] = {
     {"kinds", "[--json]", "List what can be measured, its parameters and the permissions it needs.", 0, 0, CLI_OPTION_JSON, calls_kinds, false},
     {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances, false},
     {"reconcile", "NAME [--dry-run] [--json]", "Undo what jobs left on the instance NAME; with --dry-run only show it.", 1, 1, CLI_OPTION_DRY_RUN | CLI_OPTION_JSON, run_reconcile, false},
+    {"agent-job", "FILE|- --step curl|powershell|rest [--name NAME] [--url URL] [--token-file FILE | --credential] [--minutes MINUTES]", "Print the T-SQL that makes a SQL Server Agent job of the definition in FILE: it submits it and fails when the verdict is bad. --url and --token-file are as seen from the SQL Server. Asks no server.", 1, 1, CLI_OPTION_AGENT, agent_job_run, true},
     {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health, false},
     {NULL, NULL, NULL, 0, 0, 0, NULL, false},
 };

@@ -38,6 +38,11 @@ void tsql_put_guid(struct filler *f, const char *column, const uint8_t guid[16])
 
 int64_t tsql_up_ms_locked(const struct sim *sim); /* since the server's start */
 
+/* procs_agent.c: msdb's rows about jobs */
+bool sim_fill_jobs(struct filler *f);
+bool sim_fill_jobsteps(struct filler *f);
+bool sim_fill_jobservers(struct filler *f);
+
 /* tables.c: the user's tables */
 struct sim_table *sim_table_find_locked(struct session *s, const struct name *name,
                                         struct sim_db **out_db);

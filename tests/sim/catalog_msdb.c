@@ -171,12 +171,6 @@ static bool fill_restores(struct filler *f)
     return true;
 }
 
-static bool fill_none(struct filler *f)
-{
-    (void)f;
-    return true;
-}
-
 /* clang-format off */
 const struct view tsql_msdb_views[] = {
     {"dbo", "backupset", 0, NULL, -1,
@@ -201,7 +195,22 @@ const struct view tsql_msdb_views[] = {
      "logical_name:n128,physical_name:n260,state_desc:n64,backup_size:N20,differential_base_lsn:N25,"
      "is_present:B", fill_backupfiles},
     {"dbo", "restorehistory", 0, NULL, -1, "restore_history_id:i,restore_date:d,destination_database_name:n128,user_name:n128,restore_type:v1", fill_restores},
-    {"dbo", "sysjobs", 0, NULL, -1, "job_id:g,name:n128,enabled:t", fill_none},
+    {"dbo", "sysjobs", 0, NULL, -1,
+     "job_id:g,originating_server_id:i,name:n128,enabled:t,description:n512,start_step_id:i,"
+     "category_id:i,owner_sid:x85,notify_level_eventlog:i,notify_level_email:i,"
+     "notify_level_netsend:i,notify_level_page:i,notify_email_operator_id:i,"
+     "notify_netsend_operator_id:i,notify_page_operator_id:i,delete_level:i,date_created:d,"
+     "date_modified:d,version_number:i", sim_fill_jobs},
+    {"dbo", "sysjobsteps", 0, NULL, -1,
+     "job_id:g,step_id:i,step_name:n128,subsystem:n40,command:n-1,flags:i,"
+     "additional_parameters:n-1,cmdexec_success_code:i,on_success_action:t,on_success_step_id:i,"
+     "on_fail_action:t,on_fail_step_id:i,server:n128,database_name:n128,database_user_name:n128,"
+     "retry_attempts:i,retry_interval:i,os_run_priority:i,output_file_name:n200,last_run_outcome:i,"
+     "last_run_duration:i,last_run_retries:i,last_run_date:i,last_run_time:i,proxy_id:i,step_uid:g",
+     sim_fill_jobsteps},
+    {"dbo", "sysjobservers", 0, NULL, -1,
+     "job_id:g,server_id:i,last_run_outcome:t,last_outcome_message:n4000,last_run_date:i,"
+     "last_run_time:i,last_run_duration:i", sim_fill_jobservers},
     {NULL, NULL, 0, NULL, 0, NULL, NULL},
 };
 /* clang-format on */

@@ -277,6 +277,9 @@ static const struct procedure procedures[] = {
     {"sp_releaseapplock", 0, sim_sp_releaseapplock},
     {"sp_set_session_context", 13, sp_nothing},
     {"sp_delete_database_backuphistory", 0, sp_delete_history},
+    {"sp_add_job", 0, sim_sp_add_job},
+    {"sp_add_jobstep", 0, sim_sp_add_jobstep},
+    {"sp_add_jobserver", 0, sim_sp_add_jobserver},
     {"xp_fixeddrives", 0, sim_xp_fixeddrives},
     {"xp_fileexist", 0, sim_xp_fileexist},
     {"xp_dirtree", 0, sim_xp_dirtree},
@@ -319,6 +322,10 @@ bool sim_call(struct frame *f, const struct name *name, struct parameter *params
     for (size_t i = 0; !own && i < sizeof(procedures) / sizeof(*procedures); i++)
         if (sim_text_is(procedures[i].name, bare) && s->sim->major >= procedures[i].since)
             p = &procedures[i];
+    /* those of jobs are no system procedures: they are in msdb alone */
+    if (sim_text_begins(bare, "sp_add_job") &&
+        !sim_text_is(database ? database : s->database, "msdb"))
+        p = NULL;
     if (!p || sim_fault_is_set(s->sim, SIM_HIDE, bare))
         return sim_raise(s, 2812, 62, dotted(f->arena, name), NULL);
     if (!own && !sim_may_execute(s, bare))

@@ -19,3 +19,8 @@ bool sim_xp_delete_files(struct frame *f, struct parameter *params, int n, int *
 bool sim_proc_control(struct frame *f, struct parameter *params, int n, int *status);
 bool sim_proc_control_files(struct frame *f, struct parameter *params, int n, int *status);
 bool sim_proc_control_statements(struct frame *f, struct parameter *params, int n, int *status);
+
+/* procs_agent.c: jobs of SQL Server Agent */
+bool sim_sp_add_job(struct frame *f, struct parameter *params, int n, int *status);
+bool sim_sp_add_jobstep(struct frame *f, struct parameter *params, int n, int *status);
+bool sim_sp_add_jobserver(struct frame *f, struct parameter *params, int n, int *status);
