@@ -293,3 +293,98 @@ struct step_end agent_kit_step(struct harness *house, const struct agent_run *ru
     free(line);
     return end;
 }
+
+/* --- for tests of a whole job -------------------------------------------------------------- */
+
+const struct agent_run agent_kit_tonight = {.date = "20261201", .time = "33000"};
+
+void agent_kit_put(struct harness *house, const char *definition, const char *words)
+{
+    char *all = mem_format("%s --url http://127.0.0.1:%d", words, harness_port(house));
+    char *sql = agent_kit_make(house->dir, definition, all, 0, NULL);
+    char *said = agent_kit_sql(house, sql);
+    assert_string_equal(said, "");
+    free(said);
+    free(sql);
+    free(all);
+}
+
+void agent_kit_ends(struct step_end end, int status, const char *holds)
+{
+    if (end.status != status || !strstr(end.output, holds))
+        fail_msg("%d, not %d with %s: %s", end.status, status, holds, end.output);
+    free(end.output);
+}
+
+cJSON *agent_kit_newest(struct harness *house)
+{
+    cJSON *list = harness_call(house, "GET", "/v1/jobs?limit=1", NULL, 200);
+    cJSON *job = cJSON_DetachItemFromArray(cJSON_GetObjectItem(list, "items"), 0);
+    cJSON_Delete(list);
+    assert_non_null(job);
+    return job;
+}
+
+int agent_kit_count(struct harness *house)
+{
+    cJSON *list = harness_call(house, "GET", "/v1/jobs", NULL, 200);
+    int count = cJSON_GetArraySize(at(list, "items"));
+    cJSON_Delete(list);
+    return count;
+}
+
+void agent_kit_token(struct harness *house, const char *before, const char *file)
+{
+    int status = 0;
+    char *line = mem_format("(printf '%s'; %s token create --name agent --scope submit "
+                            "--config=/dev/null --state-dir=%s) 2>/dev/null >'%s'",
+                            before, getenv("SWEETSPOT_TEST_DAEMON"), house->dir, file);
+    free(agent_kit_shell(line, &status));
+    assert_int_equal(status, 0);
+    free(line);
+}
+
+void agent_kit_same_text(const cJSON *job, const char *path, const char *definition)
+{
+    cJSON *sent = cJSON_Parse(definition);
+    assert_non_null(sent);
+    assert_string_equal(text_at(job, path), text_at(sent, path));
+    cJSON_Delete(sent);
+}
+
+/* As they stand between the quotation marks of a JSON text. */
+static const char *const hostile[] = {
+    "it's 'quoted'",
+    "\\\" \\\\\\\" \\\\\\\\ + \\\"\\\" \\\\",
+    "100 % %PATH% %%i !x! ^& | < > && (x)",
+    "$( $(ESCAPE_SQUOTE(JOBID)) $(x) ${y} `id` $x",
+    "] ]] [x] -- /* */ ;GO",
+    "\\n\\r\\t\\b\\f\\u0001\\u007f {{url}} {{definition}}",
+    "\xF0\x9F\x98\x80 \xC3\xA4 \\ud83d\\ude00 \\u00e4 \xE2\x80\x99 \xE2\x80\x9C",
+    "\\/ C:\\\\Backup\\\\ \\\\\\\\server\\\\share\\\\",
+};
+
+char *agent_kit_hostile(size_t at)
+{
+    if (at >= sizeof hostile / sizeof hostile[0])
+        return NULL;
+    const char *text = hostile[at];
+    return mem_format("{\"kind\": \"backup_sweep\", \"instance\": \"sql01\",\n \"parameters\": "
+                      "{\"database\": \"Sales\", \"buffercount\": [50]},\r\n\t\"labels\": "
+                      "{\"x\": \"%s\"}, \"requested_by\": \"%s\"}",
+                      text, text);
+}
+
+int agent_kit_set_up(void **state)
+{
+    struct harness *house = harness_start(WINDOWS);
+    harness_register(house, NULL);
+    *state = house;
+    return 0;
+}
+
+int agent_kit_tear_down(void **state)
+{
+    harness_stop(*state);
+    return 0;
+}

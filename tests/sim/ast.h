@@ -155,6 +155,7 @@ enum stmt_kind {
     S_DBCC,
     S_CREATE_TABLE,
     S_CREATE_SNAPSHOT,
+    S_CREATE_CREDENTIAL, /* alias: its name; names: identity, secret */
     S_DROP_TABLE,
     S_DROP_DATABASE,
     S_ALTER_DATABASE,

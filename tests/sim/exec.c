@@ -299,6 +299,7 @@ static enum flow dispatch(struct frame *f, struct stmt *st)
     case S_DBCC:
     case S_CREATE_TABLE:
     case S_CREATE_SNAPSHOT:
+    case S_CREATE_CREDENTIAL:
     case S_DROP_TABLE:
     case S_DROP_DATABASE:
     case S_ALTER_DATABASE:

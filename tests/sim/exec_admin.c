@@ -330,6 +330,8 @@ enum flow sim_run_admin(struct frame *f, struct stmt *st)
         return sim_after(f, sim_create_table(f, st), 0xC6, -1);
     case S_DROP_TABLE:
         return sim_after(f, sim_drop_table(f, st), 0xC7, -1);
+    case S_CREATE_CREDENTIAL:
+        return sim_after(f, sim_create_credential(f, st), 0, -1);
     case S_CREATE_SNAPSHOT:
         return sim_after(f, sim_create_snapshot(f, st), 0xCB, -1);
     case S_DROP_DATABASE:

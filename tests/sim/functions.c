@@ -378,13 +378,6 @@ FUNCTION(fn_newid)
     return true;
 }
 
-FUNCTION(fn_isjson)
-{
-    UNUSED;
-    *out = sim_int(!args[0].is_null && args[0].s && (args[0].s[0] == '{' || args[0].s[0] == '['));
-    return true;
-}
-
 /* clang-format off */
 const struct function tsql_text_functions[] = {
     {"LEN", 1, 1, R_INT, fn_len, 0},           {"DATALENGTH", 1, 1, R_INT, fn_datalength, 0},
@@ -401,7 +394,7 @@ const struct function tsql_text_functions[] = {
     {"ASCII", 1, 1, R_INT, fn_unicode, 0},     {"PARSENAME", 2, 2, R_NAME, fn_parsename, 0},
     {"COALESCE", 2, 254, R_MERGE, fn_coalesce, 0}, {"ISNULL", 2, 2, R_ARG0, fn_coalesce, 0},
     {"NULLIF", 2, 2, R_ARG0, fn_nullif, 0},    {"ISNUMERIC", 1, 1, R_INT, fn_isnumeric, 0},
-    {"NEWID", 0, 0, R_GUID, fn_newid, 0},      {"ISJSON", 1, 1, R_INT, fn_isjson, 13},
+    {"NEWID", 0, 0, R_GUID, fn_newid, 0},
     {NULL, 0, 0, 0, NULL, 0},
 };
 /* clang-format on */
@@ -410,7 +403,7 @@ const struct function *tsql_function(const struct sim *sim, const char *name)
 {
     const struct function *const tables[] = {tsql_text_functions, tsql_math_functions,
                                              tsql_time_functions, tsql_server_functions,
-                                             tsql_hadr_functions};
+                                             tsql_hadr_functions, tsql_json_functions};
     for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++)
         for (const struct function *fn = tables[t]; fn->name; fn++)
             if (sim_text_is(fn->name, name))

@@ -27,7 +27,7 @@ enum result {
 };
 
 extern const struct function tsql_text_functions[], tsql_math_functions[], tsql_time_functions[],
-    tsql_server_functions[], tsql_hadr_functions[];
+    tsql_server_functions[], tsql_hadr_functions[], tsql_json_functions[];
 
 void tsql_set_text(struct eval *ev, struct value *out, const char *text); /* NULL = null */
 bool tsql_as_text(struct eval *ev, const struct value *v, const char **out);

@@ -173,6 +173,7 @@ static const struct sim_message messages[] = {
     {2402, 16, {"XQuery is not supported."}},
     {4902, 16, {"Cannot find the object \"%.*ls\" because it does not exist or you do not have permissions."}},
     {10709, 16, {"The number of columns for each row in a table value constructor must be the same."}},
+    {13609, 16, {"JSON text is not properly formatted. Unexpected character '%.*ls' is found at position %d."}},
     {14234, 16, {"The specified '%s' is invalid (valid values are returned by %s)."}},
     {14261, 16, {"The specified %s ('%s') already exists."}},
     {14262, 16, {"The specified %s ('%s') does not exist."}},
@@ -180,6 +181,7 @@ static const struct sim_message messages[] = {
     {14269, 16, {"Job '%s' is already targeted at server '%s'."}},
     {14294, 16, {"Supply either %s or %s to identify the job."}},
     {15123, 16, {"The configuration option '%ls' does not exist, or it may be an advanced option."}},
+    {15151, 16, {"Cannot %S_MSG the %S_MSG '%.*ls', because it does not exist or you do not have permission."}},
     {15247, 16, {"User does not have permission to perform this action."}},
     {15281, 16, {"SQL Server blocked access to %S_MSG '%ls' of component '%.*ls' because this component is turned off as part of the security configuration for this server."}},
     {15457, 10, {"Configuration option '%ls' changed from %ld to %ld. Run the RECONFIGURE statement to install."}},
@@ -189,6 +191,7 @@ static const struct sim_message messages[] = {
     {18456, 14, {"Login failed for user '%.*ls'.", "Error de inicio de sesión del usuario '%.*ls'.", "Fehler bei der Anmeldung für den Benutzer '%.*ls'.", "ユーザー '%.*ls' はログインできませんでした。"}},
     {22049, 16, {"Error executing extended stored procedure: Invalid Parameter"}},
     {22001, 1, {"RegOpenKeyEx() returned error 2, 'The system cannot find the file specified.'"}},
+    {31608, 16, {"An error occurred, failed to communicate with the external rest endpoint. HRESULT: %ls."}},
     {40508, 16, {"USE statement is not supported to switch between databases. Use a new connection to connect to a different database."}},
     {40510, 16, {"Statement '%.*ls' is not supported in this version of SQL Server."}},
 };

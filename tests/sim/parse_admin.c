@@ -170,6 +170,24 @@ static void snapshot_files(struct parser *p, struct stmt *s)
     } while (tsql_accept(p, ","));
 }
 
+/* … SCOPED CREDENTIAL name WITH IDENTITY = 'a', SECRET = 'b' */
+static void credential(struct parser *p, struct stmt *s)
+{
+    s->kind = S_CREATE_CREDENTIAL;
+    tsql_expect(p, "CREDENTIAL");
+    s->alias = tsql_identifier(p);
+    s->names = sim_arena_alloc(p->arena, 2 * sizeof(*s->names));
+    s->name_count = 2;
+    tsql_expect(p, "WITH");
+    tsql_expect(p, "IDENTITY");
+    tsql_expect(p, "=");
+    s->names[0] = tsql_next(p)->text;
+    tsql_expect(p, ",");
+    tsql_expect(p, "SECRET");
+    tsql_expect(p, "=");
+    s->names[1] = tsql_next(p)->text;
+}
+
 static void create(struct parser *p, struct stmt *s)
 {
     if (tsql_accept(p, "TABLE")) {
@@ -179,6 +197,10 @@ static void create(struct parser *p, struct stmt *s)
         return;
     }
     if (tsql_accept(p, "DATABASE")) {
+        if (tsql_accept(p, "SCOPED")) {
+            credential(p, s);
+            return;
+        }
         s->kind = S_CREATE_SNAPSHOT;
         s->alias = tsql_identifier(p);
         if (tsql_accept(p, "ON"))

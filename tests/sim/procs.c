@@ -211,14 +211,16 @@ static bool sp_configure(struct frame *f, struct parameter *params, int n, int *
     } rows[] = {{"backup compression default", &sim->config_compression},
                 {"backup checksum default", &sim->config_checksum},
                 {"backup compression algorithm", &sim->config_algorithm},
-                {"default trace enabled", &sim->config_trace}};
+                {"default trace enabled", &sim->config_trace},
+                {"external rest endpoint enabled", &sim->config_rest}};
     const char *name = n ? sim_parameter_text(f, &params[0]) : "";
     if (n == 2 && !sim_may_server(s, "ALTER SETTINGS") && !s->sysadmin) {
         *status = 1;
         return sim_raise(s, 15247, 1, NULL);
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && n == 2; i++)
-        if (sim_text_is(rows[i].name, name)) {
+        if (sim_text_is(rows[i].name, name) &&
+            (rows[i].slot != &sim->config_rest || sim->major >= 17)) {
             pthread_mutex_lock(&sim->lock);
             int old = *rows[i].slot;
             *rows[i].slot = (int)params[1].value.i;
@@ -277,6 +279,7 @@ static const struct procedure procedures[] = {
     {"sp_releaseapplock", 0, sim_sp_releaseapplock},
     {"sp_set_session_context", 13, sp_nothing},
     {"sp_delete_database_backuphistory", 0, sp_delete_history},
+    {"sp_invoke_external_rest_endpoint", 17, sim_sp_invoke_rest},
     {"sp_add_job", 0, sim_sp_add_job},
     {"sp_add_jobstep", 0, sim_sp_add_jobstep},
     {"sp_add_jobserver", 0, sim_sp_add_jobserver},

@@ -20,6 +20,9 @@ bool sim_proc_control(struct frame *f, struct parameter *params, int n, int *sta
 bool sim_proc_control_files(struct frame *f, struct parameter *params, int n, int *status);
 bool sim_proc_control_statements(struct frame *f, struct parameter *params, int n, int *status);
 
+/* procs_rest.c */
+bool sim_sp_invoke_rest(struct frame *f, struct parameter *params, int n, int *status);
+
 /* procs_agent.c: jobs of SQL Server Agent */
 bool sim_sp_add_job(struct frame *f, struct parameter *params, int n, int *status);
 bool sim_sp_add_jobstep(struct frame *f, struct parameter *params, int n, int *status);

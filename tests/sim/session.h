@@ -218,6 +218,7 @@ bool sim_restore(struct frame *f, struct stmt *st);
 bool sim_alter_database(struct frame *f, struct stmt *st);
 bool sim_create_snapshot(struct frame *f, struct stmt *st);
 bool sim_drop_database(struct frame *f, struct stmt *st);
+bool sim_create_credential(struct frame *f, const struct stmt *st);
 /* The time and the waits of changing rows, with the snapshots that there are. */
 void sim_workload(struct frame *f, const struct name *target, int64_t rows);
 struct variable *sim_variable_find(struct frame *f, const char *name);

@@ -259,6 +259,13 @@ void sim_world_free(struct sim *sim)
         free(*texts[i]);
     free(sim->dbs);
     free(sim->sets);
+    for (int i = 0; i < sim->credential_count; i++) {
+        free(sim->credentials[i].database);
+        free(sim->credentials[i].name);
+        free(sim->credentials[i].identity);
+        free(sim->credentials[i].secret);
+    }
+    free(sim->credentials);
     free(sim->logins);
     free(sim->volumes);
     free(sim->folders);

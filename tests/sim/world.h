@@ -206,6 +206,10 @@ struct sim_fault {
     char *text;
 };
 
+struct sim_credential { /* of a database */
+    char *database, *name, *identity, *secret;
+};
+
 struct session;
 struct sim_applock;
 
@@ -257,7 +261,9 @@ struct sim {
     struct sim_set *sets;
     int set_count;
     int next_media;
-    int config_compression, config_checksum, config_algorithm, config_trace;
+    int config_compression, config_checksum, config_algorithm, config_trace, config_rest;
+    struct sim_credential *credentials;
+    int credential_count;
     int startup_flags[32], startup_flag_count;
     int flags[64], flag_count; /* global trace flags */
     struct sim_wait waits[SIM_WAITS];
