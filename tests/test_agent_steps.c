@@ -67,7 +67,7 @@ static void every_kind_of_step_holds_the_same_definition(void **state)
  * nothing is expanded in it. */
 static void assert_balanced(const char *script)
 {
-    char open[64];
+    char open[64] = "";
     size_t depth = 0;
     for (const char *at = script; *at; at++) {
         assert_int_not_equal(*at, '"');

@@ -56,16 +56,16 @@ static const struct agent_kind kinds[] = {
 /* clang-format on */
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
-static int find_kind(const char *name, const struct agent_kind **out, struct err *err)
+/* NULL: there is none of this name, and err says so. */
+static const struct agent_kind *find_kind(const char *name, struct err *err)
 {
     for (size_t i = 0; name && i < KIND_COUNT; i++) {
-        if (strcmp(kinds[i].name, name) == 0) {
-            *out = &kinds[i];
-            return 0;
-        }
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
     }
-    return err_set(err, ERR_INPUT, 0, "--step must be curl, powershell or rest%s%.60s%s",
-                   name ? ", not \"" : "", name ? name : "", name ? "\"" : "");
+    (void)err_set(err, ERR_INPUT, 0, "--step must be curl, powershell or rest%s%.60s%s",
+                  name ? ", not \"" : "", name ? name : "", name ? "\"" : "");
+    return NULL;
 }
 
 /* --- what the job is made of --------------------------------------------------------------- */
@@ -139,6 +139,8 @@ static int take_token(const struct cli_args *args, struct agent_job *job, struct
     bool is_rest = job->kind->https_only;
     job->token =
         args->token_file_given ? args->token_file : ""; /* the environment is this machine's */
+    job->credential = args->credential;
+    job->database = args->database ? args->database : "master";
     if (is_rest && args->token_file_given)
         return err_set(err, ERR_INPUT, 0,
                        "--step rest reads no file: put the token into a database scoped credential "
@@ -146,8 +148,6 @@ static int take_token(const struct cli_args *args, struct agent_job *job, struct
     if (!is_rest && (args->credential || args->database))
         return err_set(err, ERR_INPUT, 0, "%s is for --step rest",
                        args->credential ? "--credential" : "--database");
-    job->credential = args->credential;
-    job->database = args->database ? args->database : "master";
     return check_characters("--token-file", job->token, "\\/:._-()~+,=@# ", PATH_CHARS, err);
 }
 
@@ -216,8 +216,9 @@ static int take_definition(const struct cli_args *args, struct agent_job *job, s
 
 static int read_job(const struct cli_args *args, struct agent_job *job, struct err *err)
 {
-    if (find_kind(args->step, &job->kind, err) < 0 || take_url(args, job, err) < 0 ||
-        take_token(args, job, err) < 0 || take_minutes(args->minutes, &job->minutes, err) < 0)
+    job->kind = find_kind(args->step, err);
+    if (!job->kind || take_url(args, job, err) < 0 || take_token(args, job, err) < 0 ||
+        take_minutes(args->minutes, &job->minutes, err) < 0)
         return -1;
     if (check_name("--database", job->database, err) < 0)
         return -1;

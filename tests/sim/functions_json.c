@@ -36,7 +36,7 @@ FUNCTION(fn_json_value)
         at = cJSON_GetObjectItemCaseSensitive(at, sim_arena_dupn(ev->arena, path, length));
         path += length;
     }
-    bool is_text = cJSON_IsString(at) && sim_utf16_len(at->valuestring) <= 4000;
+    bool is_text = at && cJSON_IsString(at) && sim_utf16_len(at->valuestring) <= 4000;
     char *print = cJSON_IsNumber(at) || cJSON_IsBool(at) ? cJSON_PrintUnformatted(at) : NULL;
     if (is_text || print)
         tsql_set_text(ev, out, sim_arena_dup(ev->arena, is_text ? at->valuestring : print));

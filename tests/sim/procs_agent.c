@@ -260,7 +260,7 @@ static struct value new_guid(struct frame *f)
 bool sim_sp_add_job(struct frame *f, struct parameter *params, int n, int *status)
 {
     struct session *s = f->session;
-    struct value values[FIELD_MAX];
+    struct value values[FIELD_MAX] = {{.is_null = true}};
     const struct value *row = NULL;
 
     *status = 1;
@@ -321,7 +321,7 @@ static bool check_step(struct frame *f, struct value *values)
 bool sim_sp_add_jobstep(struct frame *f, struct parameter *params, int n, int *status)
 {
     struct session *s = f->session;
-    struct value values[FIELD_MAX];
+    struct value values[FIELD_MAX] = {{.is_null = true}};
     const struct value *row = NULL;
 
     *status = 1;
@@ -347,7 +347,7 @@ bool sim_sp_add_jobstep(struct frame *f, struct parameter *params, int n, int *s
 bool sim_sp_add_jobserver(struct frame *f, struct parameter *params, int n, int *status)
 {
     struct session *s = f->session;
-    struct value values[FIELD_MAX];
+    struct value values[FIELD_MAX] = {{.is_null = true}};
     const struct value *row = NULL;
 
     *status = 1;
