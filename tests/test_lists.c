@@ -1,5 +1,5 @@
 /* What holds for every list: 50 items unless asked otherwise, a Link to the next page, newest first
- * (trials oldest first), and pages that nothing moves which comes or goes meanwhile. */
+ * (trials oldest first), and pages that nothing moves which is made meanwhile. */
 #include "server/clock.h"
 #include "server/mem.h"
 #include "tests/http_kit.h"
