@@ -418,6 +418,16 @@ int events_count(struct events *events)
     return count;
 }
 
+int events_idle_count(struct events *events)
+{
+    int count = 0;
+    lock_take(&events->lock);
+    for (const struct stream *stream = events->streams; stream; stream = stream->next)
+        count += stream->parked;
+    lock_drop(&events->lock);
+    return count;
+}
+
 int events_start(struct http *http, struct events **out, struct err *err)
 {
     struct events *events = mem_alloc(1, sizeof *events);

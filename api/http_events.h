@@ -26,6 +26,8 @@ void events_free(struct events *events);
 
 /* How many streams are open. */
 int events_count(struct events *events);
+/* How many of them have nothing to send. */
+int events_idle_count(struct events *events);
 
 struct stream_place {
     const char *job; /* NULL: the events of all jobs */

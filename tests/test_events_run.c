@@ -78,6 +78,21 @@ static void assert_states(const struct told *told)
     }
 }
 
+static void assert_phases(const struct told *told)
+{
+    static const char *const phases[] = {"preparing", "measuring", "analysing"};
+    size_t at_phase = 0;
+    for (size_t i = 0; i < told->count; i++) {
+        if (!is_what(told, i, "state") && !is_what(told, i, "progress"))
+            continue;
+        const cJSON *phase = at(told->data[i], "phase");
+        if (cJSON_IsString(phase) && at_phase < 3 &&
+            strcmp(phase->valuestring, phases[at_phase]) == 0)
+            at_phase++;
+    }
+    assert_int_equal(at_phase, 3);
+}
+
 static void a_run_is_told_as_it_was(void **state)
 {
     struct harness *house = harness_start(NULL);
@@ -87,6 +102,7 @@ static void a_run_is_told_as_it_was(void **state)
     char *id = harness_submit(house, SWEEP);
     listen_to(house, id, told); /* ends with the job */
     assert_states(told);
+    assert_phases(told);
     cJSON *trials = get(house, id, "/trials?limit=500");
     int seen = 0;
     for (size_t i = 0; i < told->count; i++) {
