@@ -15,7 +15,6 @@
 
 #define CHUNK_BYTES (64 << 10) /* what a stream takes at a time, and one event more */
 #define PAGE_EVENTS 32         /* of the store, at a time */
-#define COMMENT_MS 15000       /* api.md §3 */
 #define STALL_MS 30000         /* an answer that nobody reads */
 #define NS_PER_MS INT64_C(1000000)
 
@@ -433,7 +432,8 @@ int events_start(struct http *http, struct events **out, struct err *err)
     struct events *events = mem_alloc(1, sizeof *events);
     const struct http_parts *parts = &http->parts;
     events->http = http;
-    events->comment_ns = (parts->comment_ms > 0 ? parts->comment_ms : COMMENT_MS) * NS_PER_MS;
+    events->comment_ns =
+        (parts->comment_ms > 0 ? parts->comment_ms : EVENTS_COMMENT_MS) * NS_PER_MS;
     events->stall_ns = (parts->stall_ms > 0 ? parts->stall_ms : STALL_MS) * NS_PER_MS;
     lock_init(&events->lock);
     wait_init(&events->wake);

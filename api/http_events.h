@@ -13,6 +13,8 @@
 #include <microhttpd.h>
 #include <stdint.h>
 
+#define EVENTS_COMMENT_MS 15000 /* api.md §3: a quiet stream gets a comment line so often */
+
 struct http;
 struct events;
 struct stream;

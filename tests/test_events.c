@@ -260,6 +260,7 @@ static void a_quiet_stream_gets_comments(void **state)
 static void a_comment_comes_every_15_seconds(void **state)
 {
     (void)state;
+    assert_int_equal(EVENTS_COMMENT_MS, 15000);
     clock_pass_ms(0);
     struct http_kit *kit = http_kit_start(0);
     struct sse sse = sse_open(kit->port, "/v1/events", -1);
@@ -268,7 +269,7 @@ static void a_comment_comes_every_15_seconds(void **state)
     for (int comments = 0; comments < 3; comments++) {
         while (events_idle_count(kit->http->events) == 0)
             (void)sched_yield();
-        clock_pass_ms(15000);
+        clock_pass_ms(EVENTS_COMMENT_MS);
         assert_true(sse_next(&sse, &event));
         assert_true(event.is_comment);
     }

@@ -274,6 +274,50 @@ static void a_job_tells_its_phase_and_how_far_it_is(void **state)
     harness_stop(house);
 }
 
+/* --- a switch without an effect --------------------------------------------------------------- */
+
+#define NO_EFFECT(times)                                                                           \
+    "{'do':'error','match':'DBCC TRACEOFF','number':3003,'severity':10,'text':'no "                \
+    "effect','times':" times "}"
+
+static void a_flag_that_stayed_on_once_is_switched_off_again(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    harness_register(house, FLAG_ALLOW);
+    flag_fault(house, NO_EFFECT("1"));
+    char *id = harness_submit(house, FLAG_JOB_PAIR);
+    cJSON *job = harness_wait(house, id);
+    assert_string_not_equal(text_at(job, "state"), "failed");
+    assert_string_equal(text_at(job, "cleanup"), "done");
+    assert_false(flag_is_on(house, 3042));
+    cJSON_Delete(job);
+    free(id);
+    harness_stop(house);
+}
+
+/* It is ours, and must not be taken for what was there before. */
+static void a_flag_that_stays_on_ends_the_job_and_is_told(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    harness_register(house, FLAG_ALLOW);
+    flag_fault(house, NO_EFFECT("2"));
+    char *id = harness_submit(house, FLAG_JOB_PAIR);
+    cJSON *job = harness_wait(house, id);
+    assert_string_equal(text_at(job, "state"), "failed");
+    assert_string_equal(text_at(job, "cleanup"), "failed");
+    assert_non_null(strstr(text_at(job, "error/message"), "could not be put back"));
+    assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEOFF"), 2);
+    assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEON"), 1);
+    cJSON *report = get(house, id, "report");
+    assert_string_equal(text_at(report, "left_behind/0/object"), "3042");
+    cJSON_Delete(report);
+    cJSON_Delete(job);
+    free(id);
+    harness_stop(house);
+}
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
 #define LOGINS                                                                                     \
@@ -410,6 +454,8 @@ int main(void)
         cmocka_unit_test(a_warm_up_shows_the_room_that_preallocation_takes),
         cmocka_unit_test(a_trial_beside_which_the_flag_was_changed_is_repeated),
         cmocka_unit_test(a_job_tells_its_phase_and_how_far_it_is),
+        cmocka_unit_test(a_flag_that_stayed_on_once_is_switched_off_again),
+        cmocka_unit_test(a_flag_that_stays_on_ends_the_job_and_is_told),
         cmocka_unit_test(a_login_without_sysadmin_is_refused_before_anything_runs),
         cmocka_unit_test(what_preallocation_asks_for_must_be_free),
         cmocka_unit_test(compression_left_to_a_server_that_does_not_compress_is_refused),
