@@ -13,7 +13,8 @@
 
 #define SWEEP                                                                                      \
     "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales',"                  \
-    "'buffercount':[50,100]},'design':{'repetitions':2,'seed':7}}"
+    "'buffercount':[50,100]},'design':{'repetitions':2,'seed':7},"                                 \
+    "'labels':{'change':'CHG-1042'},'requested_by':'SQL Agent 0x1F step 2'}"
 
 #define EVENTS_MAX 200
 
@@ -121,6 +122,11 @@ static void a_run_is_told_as_it_was(void **state)
     cJSON *job = get(house, id, "");
     assert_string_equal(told->what[told->count - 1], "state");
     assert_true(cJSON_Compare(told->data[told->count - 1], job, true));
+    assert_string_equal(text_at(job, "labels/change"), "CHG-1042");
+    assert_string_equal(text_at(job, "requested_by"), "SQL Agent 0x1F step 2");
+    assert_string_equal(text_at(job, "definition/labels/change"), "CHG-1042");
+    assert_true(cJSON_IsNull(at(job, "retry_of")) && cJSON_IsNull(at(job, "error")));
+    assert_null(strchr(text_at(job, "summary"), '\n'));
     cJSON_Delete(trials);
     cJSON_Delete(report);
     cJSON_Delete(job);
