@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define CHUNK_BYTES (64 << 10) /* what a stream takes at a time, and one event more */
-#define COMMENT_MS 15000       /* api.md §3 */
 #define PROGRESS_MS 1000
 #define STALL_MS 30000 /* an answer that nobody reads */
 #define NS_PER_MS INT64_C(1000000)
@@ -425,12 +424,23 @@ int events_count(struct events *events)
     return count;
 }
 
+int events_idle_count(struct events *events)
+{
+    int count = 0;
+    lock_take(&events->lock);
+    for (const struct stream *stream = events->streams; stream; stream = stream->next)
+        count += stream->parked;
+    lock_drop(&events->lock);
+    return count;
+}
+
 int events_start(struct http *http, struct events **out, struct err *err)
 {
     struct events *events = mem_alloc(1, sizeof *events);
     const struct http_parts *parts = &http->parts;
     events->http = http;
-    events->comment_ns = (parts->comment_ms > 0 ? parts->comment_ms : COMMENT_MS) * NS_PER_MS;
+    events->comment_ns =
+        (parts->comment_ms > 0 ? parts->comment_ms : EVENTS_COMMENT_MS) * NS_PER_MS;
     events->progress_ns = (parts->progress_ms > 0 ? parts->progress_ms : PROGRESS_MS) * NS_PER_MS;
     events->live = live_new(parts->jobs, parts->store);
     events->stall_ns = (parts->stall_ms > 0 ? parts->stall_ms : STALL_MS) * NS_PER_MS;

@@ -13,6 +13,8 @@
 #include <microhttpd.h>
 #include <stdint.h>
 
+#define EVENTS_COMMENT_MS 15000 /* api.md §3: a quiet stream gets a comment line so often */
+
 struct http;
 struct events;
 struct stream;
@@ -26,6 +28,8 @@ void events_free(struct events *events);
 
 /* How many streams are open. */
 int events_count(struct events *events);
+/* How many of them have nothing to send. */
+int events_idle_count(struct events *events);
 
 struct stream_place {
     const char *job; /* NULL: the events of all jobs */

@@ -249,7 +249,7 @@ void instance_list(struct req *req)
     struct err err;
     struct instance_page *found = req_alloc(req, sizeof *found);
     req_defer(req, page_cleanup, found);
-    if (req_query_only(req, names) < 0 || page_read(req, instance_name_is_valid, &found->page) < 0)
+    if (req_query_only(req, names) < 0 || page_read(req, store_place_is_valid, &found->page) < 0)
         return;
     if (store_read(req->parts->store, list_work, found, &err) < 0) {
         problem_err(req, &err);
@@ -259,6 +259,9 @@ void instance_list(struct req *req)
     size_t shown = page_shown(&found->page, found->count);
     for (size_t i = 0; i < shown; i++)
         cJSON_AddItemToArray(items, instance_json(&found->rows[i]));
-    page_answer(req, items,
-                page_has_more(&found->page, found->count) ? found->rows[shown - 1].name : NULL);
+    bool more = page_has_more(&found->page, found->count);
+    char *next =
+        more ? store_place(found->rows[shown - 1].created_at, found->rows[shown - 1].name) : NULL;
+    page_answer(req, items, next);
+    free(next);
 }

@@ -193,6 +193,8 @@ static cJSON *clean_up(struct run *run)
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=\"the server ignored a cancel\"");
         return look_behind(run);
     }
+    if (strcmp(run->row.cleanup, "none") != 0)
+        (void)(progress_phase(run, "restoring", &err) < 0); /* only for show */
     if (undo(run, &err) < 0)
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     return look_behind(run);
@@ -214,8 +216,8 @@ static void finish(struct run *run, enum job_state state, const struct findings 
 static void end_well(struct run *run)
 {
     struct err err = {0};
-    (void)(progress_phase(run, "analysing", &err) < 0); /* only for show */
     cJSON *left = clean_up(run);
+    (void)(progress_phase(run, "analysing", &err) < 0); /* only for show */
     struct findings findings = findings_make(run, true, left);
     mem_replace(&run->row.summary, findings.outcome.summary);
     finish(run, findings.outcome.state, &findings, NULL);

@@ -146,8 +146,8 @@ static int tell_one(struct telling *telling, const char *webhook, struct err *er
                      telling->now_ms, err);
 }
 
-/* The webhooks after a name; *out_last (heap) is the last one's name, NULL when there are no more.
- */
+/* The webhooks after a place; *out_last (heap) is that of the last one, NULL when there are no
+ * more. */
 static int tell_page(struct telling *telling, const char *after, char **out_last, struct err *err)
 {
     struct store_list page = {.limit = LIMIT_PAGE, .after = after};
@@ -158,7 +158,9 @@ static int tell_page(struct telling *telling, const char *after, char **out_last
         if (row_wants(&rows[i], telling))
             rc = tell_one(telling, rows[i].name, err);
     }
-    *out_last = count == LIMIT_PAGE ? mem_copy(rows[count - 1].name) : NULL;
+    *out_last = count == LIMIT_PAGE
+                    ? store_place(rows[count - 1].created_at, rows[count - 1].name)
+                    : NULL;
     for (size_t i = 0; i < count; i++)
         webhook_row_fini(&rows[i]);
     free(rows);

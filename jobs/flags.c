@@ -92,17 +92,21 @@ static int read_started(struct run *run, char *out, size_t size, struct err *err
     return 0;
 }
 
-/* As a query, which is given up when the server falls silent: nothing cancels a clean-up. */
+/* As a query, which is given up when the server falls silent: nothing cancels a clean-up. Said once
+ * more when it came back without an error and without an effect. */
 static int change(struct run *run, int flag, bool on, struct err *err)
 {
     enum statement statement = on ? STATEMENT_FLAG_ON : STATEMENT_FLAG_OFF;
     char text[STATEMENT_BYTES];
+    int is_on = !on;
     write_statement(statement, flag, text, sizeof text);
-    if (send_query(run, statement, text, NULL, 0, NULL, err) < 0)
-        return err->detail == MESSAGE_DBCC_DENIED ? refuse(run, err) : err_wrap(err, text);
-    int is_on = flags_is_on(run, flag, err);
-    if (is_on < 0)
-        return -1;
+    for (int tries = 0; tries < 2 && is_on != on; tries++) {
+        if (send_query(run, statement, text, NULL, 0, NULL, err) < 0)
+            return err->detail == MESSAGE_DBCC_DENIED ? refuse(run, err) : err_wrap(err, text);
+        is_on = flags_is_on(run, flag, err);
+        if (is_on < 0)
+            return -1;
+    }
     if (is_on != on)
         return err_set(err, ERR_REFUSED, 0, "trace flag %d is still %s after %s", flag,
                        is_on ? "on" : "off", text);
@@ -183,6 +187,30 @@ static int write_down(struct run *run, int flag, bool on, struct err *err)
     return rc;
 }
 
+/* What we find when our own change could not be undone is ours, and not what was there before us.
+ */
+static int check_put_back(struct run *run, int flag, struct err *err)
+{
+    const char *cleanup = NULL;
+    cJSON *left = NULL;
+    int rc = 0;
+    if (journal_state(run, &cleanup, &left, err) < 0)
+        return -1;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, left) {
+        if (strcmp(member_text(item, "action"), JOURNAL_FLAG) == 0 &&
+            strtol(member_text(item, "object"), NULL, 10) == flag)
+            rc = -1;
+    }
+    cJSON_Delete(left);
+    if (rc < 0)
+        err_set(err, ERR_REFUSED, 0,
+                "trace flag %d could not be put back as it was before this job, so it is not "
+                "switched any more",
+                flag);
+    return rc;
+}
+
 /* One open intent a flag at most, so that it always holds what was there before us: what we changed
  * is put back first, and what we find then is the prior state, also when somebody else changed the
  * flag meanwhile. */
@@ -198,7 +226,7 @@ int flags_set(struct run *run, int flag, bool on, struct err *err)
     found = flags_is_on(run, flag, err);
     if (found < 0 || found == on)
         return found < 0 ? -1 : 0;
-    if (write_down(run, flag, found, err) < 0)
+    if (check_put_back(run, flag, err) < 0 || write_down(run, flag, found, err) < 0)
         return -1;
     return change(run, flag, on, err);
 }

@@ -11,6 +11,10 @@
 #define WHOLE_MAX INT64_C(9007199254740992) /* 2^53: up to here a double is exact */
 #define WHOLE_DIGITS 16                     /* of WHOLE_MAX */
 
+#define QUOTED(value) #value
+#define TEXT_OF(value) QUOTED(value)
+#define TOO_DEEP "nested more than " TEXT_OF(LIMIT_JSON_DEPTH) " levels deep"
+
 #define NUMBER_BYTES 127 /* a double needs 24; JSONTestSuite's longest is 82 */
 
 struct scan {
@@ -271,7 +275,7 @@ static int scan_member(struct scan *scan, int depth)
 static int scan_list(struct scan *scan, char close, int depth)
 {
     if (depth > LIMIT_JSON_DEPTH)
-        return fail(scan, "nested too deeply");
+        return fail(scan, TOO_DEEP);
     scan->at++; /* the opening bracket */
     skip_space(scan);
     if (take(scan, close))

@@ -64,9 +64,13 @@ int store_instance_list(struct db *db, const struct store_list *page,
                         struct instance_row **out_rows, size_t *out_count, struct err *err)
 {
     void *rows = NULL;
+    const char *name;
+    int64_t created_at;
     struct db_use *use = db_use(db, SQL_INSTANCE_LIST);
-    db_bind_text(use, 1, page->after);
-    db_bind_int(use, 2, page->limit);
+    store_place_read(page->after, &created_at, &name);
+    db_bind_int(use, 1, created_at);
+    db_bind_text(use, 2, name);
+    db_bind_int(use, 3, page->limit);
     if (row_all(&instance_shape, use, instance_shape.count, &rows, out_count, err) < 0)
         return -1;
     *out_rows = rows;

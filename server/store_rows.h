@@ -13,6 +13,13 @@ struct store_list {    /* one page of a keyset-paged list */
     const char *after; /* the last key of the page before, or NULL */
 };
 
+/* A place in a list that is newest first, behind this row: what page->after holds there. A place is
+ * of digits, a point and a name; the caller frees it. */
+char *store_place(int64_t created_at, const char *name);
+bool store_place_is_valid(const char *place);
+/* What a place holds; of NULL or no place: the beginning of the list. *out_name is borrowed. */
+void store_place_read(const char *place, int64_t *out_created_at, const char **out_name);
+
 /* --- instances ---------------------------------------------------------------------------- */
 struct instance_row {
     char *name;
@@ -29,9 +36,10 @@ MUST_CHECK int store_instance_put(struct db *db, struct instance_row *row, int64
                                   bool *out_created, struct err *err);
 MUST_CHECK int store_instance_get(struct db *db, const char *name, struct instance_row *out,
                                   struct err *err); /* ERR_NOT_FOUND */
+/* Newest first; page->after is a store_place. The caller frees rows and array. */
 MUST_CHECK int store_instance_list(struct db *db, const struct store_list *page,
                                    struct instance_row **out_rows, size_t *out_count,
-                                   struct err *err); /* by name; caller frees rows and array */
+                                   struct err *err);
 /* Whether a job has begun there and not ended, or something there is not undone yet. */
 MUST_CHECK int store_instance_is_used(struct db *db, const char *name, bool *out_used,
                                       struct err *err);
@@ -258,6 +266,7 @@ MUST_CHECK int store_webhook_put(struct db *db, struct webhook_row *row, int64_t
                                  bool *out_created, struct err *err);
 MUST_CHECK int store_webhook_get(struct db *db, const char *name, struct webhook_row *out,
                                  struct err *err);
+/* Newest first; page->after is a store_place. */
 MUST_CHECK int store_webhook_list(struct db *db, const struct store_list *page,
                                   struct webhook_row **out_rows, size_t *out_count,
                                   struct err *err);

@@ -67,9 +67,13 @@ int store_webhook_list(struct db *db, const struct store_list *page, struct webh
                        size_t *out_count, struct err *err)
 {
     void *rows = NULL;
+    const char *name;
+    int64_t created_at;
     struct db_use *use = db_use(db, SQL_WEBHOOK_LIST);
-    db_bind_text(use, 1, page->after);
-    db_bind_int(use, 2, page->limit);
+    store_place_read(page->after, &created_at, &name);
+    db_bind_int(use, 1, created_at);
+    db_bind_text(use, 2, name);
+    db_bind_int(use, 3, page->limit);
     if (row_all(&webhook_shape, use, webhook_shape.count, &rows, out_count, err) < 0)
         return -1;
     *out_rows = rows;

@@ -23,6 +23,8 @@
 #define READY_MS 30000
 #define DONE_NS ((int64_t)60 * 1000000000)
 
+#define READY "sweetspotd ready on http://127.0.0.1:"
+
 /* Reads "sweetspotd ready on http://127.0.0.1:PORT". */
 static int read_port(int fd)
 {
@@ -37,7 +39,8 @@ static int read_port(int fd)
     }
     line[length] = '\0';
     const char *colon = strrchr(line, ':');
-    assert_non_null(colon);
+    assert_int_equal(strncmp(line, READY, strlen(READY)), 0);
+    assert_string_equal(strchr(line, '\n'), "\n"); /* one line, and nothing behind it */
     return (int)strtol(colon + 1, NULL, 10);
 }
 

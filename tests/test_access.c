@@ -215,6 +215,22 @@ static void with_tokens_any_host_is_answered(void **state)
     free(token);
 }
 
+static void a_page_elsewhere_is_refused_whatever_token_it_has(void **state)
+{
+    struct http_kit *kit = *state;
+    char *token = http_kit_token(kit, "ops", SCOPE_ADMIN);
+    static const char *const origins[] = {"http://evil.example", "null", "http://localhost:1"};
+    for (size_t i = 0; i < sizeof origins / sizeof origins[0]; i++) {
+        char *header = mem_format("Origin: %s\r\n", origins[i]);
+        struct reply reply = http_kit_call_as(kit, token, "GET", "/v1/jobs", header, NULL);
+        assert_int_equal(reply.status, 403);
+        assert_non_null(strstr(reply.body, "foreign-origin"));
+        reply_fini(&reply);
+        free(header);
+    }
+    free(token);
+}
+
 /* --- other addresses ----------------------------------------------------------------------- */
 
 static void with_a_token_other_addresses_are_served(void **state)
@@ -289,9 +305,11 @@ static void no_token_is_kept_or_logged(void **state)
     assert_true(dup2(fd, STDERR_FILENO) >= 0);
     log_set_level(LOG_LEVEL_DEBUG);
     char *token = http_kit_token(kit, "reader", SCOPE_READ);
-    struct reply reply = http_kit_call_as(kit, token, "GET", "/v1/jobs", NULL, NULL);
+    struct reply reply =
+        http_kit_call_as(kit, token, "GET", "/v1/jobs", "X-Request-Id: night-run.7\r\n", NULL);
     assert_int_equal(reply.status, 200);
     assert_null(strstr(reply.body, token));
+    assert_string_equal(reply_header(&reply, "X-Request-Id"), "night-run.7");
     reply_fini(&reply);
     assert_int_equal(status_of(kit, WRONG, "GET", "/v1/jobs"), 401);
     assert_int_equal(status_of(kit, token, "GET", "/v1/audit"), 403);
@@ -300,6 +318,7 @@ static void no_token_is_kept_or_logged(void **state)
     assert_true(dup2(saved, STDERR_FILENO) >= 0);
     (void)close(saved);
     (void)close(fd);
+    assert_true(file_holds(log, "req=\"night-run.7\""));
     assert_true(file_holds(log, "token_refused"));
     assert_true(file_holds(log, "who=\"reader\"") || file_holds(log, "who=reader"));
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -324,6 +343,7 @@ int main(void)
         HTTP_TEST(who_sends_many_wrong_ones_must_wait_and_nobody_else),
         HTTP_TEST(a_token_counts_from_its_commit_to_its_revocation),
         HTTP_TEST(with_tokens_any_host_is_answered),
+        HTTP_TEST(a_page_elsewhere_is_refused_whatever_token_it_has),
         HTTP_TEST(with_a_token_other_addresses_are_served),
         HTTP_TEST(one_address_may_not_take_all_connections),
         HTTP_TEST(no_token_is_kept_or_logged),

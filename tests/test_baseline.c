@@ -1,5 +1,6 @@
 /* One job against others, from curl to verdict: `baseline`, /v1/compare, /v1/trends. A server that
  * got slower is another simulator under the same name. */
+#include "jobs/compare.h"
 #include "jobs/evidence.h"
 #include "server/mem.h"
 #include "tests/sweep_kit.h"
@@ -132,6 +133,8 @@ static void the_first_job_has_no_latest_and_says_so(void **state)
 {
     (void)state;
     struct harness *house = house_of_sql01();
+    /* it is of the same parameters, but has no answer */
+    cJSON_Delete(sweep_run_to(house, SWEEP(COUNTS, SHORT), "inconclusive", NULL));
     char *id = run(house, SWEEP(COUNTS, AGAINST("latest")));
     cJSON *report = sweep_report_of(house, id);
     assert_true(cJSON_IsNull(at(report, "baseline")));
@@ -165,6 +168,68 @@ static void the_same_server_has_not_regressed(void **state)
     free(other);
     free(first);
     harness_stop(house);
+}
+
+/* Three runs without noise at these speeds, here and in the baseline job: has it regressed? */
+static bool regresses(double was, double is, double tolerance)
+{
+    struct server_facts facts = {0};
+    struct design design = {.repetitions = 3, .confidence = 0.95, .tolerance = tolerance};
+    struct arm arm = {
+        .label = mem_copy("default"), .settings = cJSON_CreateObject(), .baseline = true};
+    struct trial trials[3];
+    struct bundle bundle = {.job = "j",
+                            .kind = "backup_sweep",
+                            .instance = "i",
+                            .facts = &facts,
+                            .design = &design,
+                            .arms = &arm,
+                            .arm_count = 1,
+                            .trials = trials,
+                            .trial_count = 3};
+    for (int i = 0; i < 3; i++) {
+        trials[i] = trial_new(i + 1, i + 1, 0, false);
+        trials[i].pages = 128;
+        trials[i].bytes = 1048576;
+        trials[i].server_s = trials[i].elapsed_s = 1 / is;
+    }
+    char *text = mem_format(
+        "{'job':'b','label':'default','settings':{},'speeds':[%.17g,%.17g,%.17g]}", was, was, was);
+    char *json = harness_json(text);
+    cJSON *baseline = cJSON_Parse(json);
+    cJSON *report = cJSON_Parse("{\"baseline\":null,\"warnings\":[]}");
+    struct outcome outcome = {0};
+    struct analysis analysis;
+    analysis_make(&bundle, &analysis);
+    compare_add_baseline(&bundle, &analysis, baseline, report, &outcome);
+    bool regressed = compare_is_regressed(report);
+    assert_true(number_at(report, "baseline/ratio") > 0);
+    analysis_fini(&analysis);
+    cJSON_Delete(report);
+    cJSON_Delete(baseline);
+    for (int i = 0; i < 3; i++)
+        trial_fini(&trials[i]);
+    arm_fini(&arm);
+    free(json);
+    free(text);
+    return regressed;
+}
+
+static void regressed_means_slower_by_more_than_5_percent_and_the_tolerance(void **state)
+{
+    (void)state;
+    static const struct {
+        double was, is, tolerance;
+        bool regressed;
+    } cases[] = {
+        {100, 96, 0.02, false}, {100, 95.1, 0.02, false}, {100, 94.9, 0.02, true},
+        {100, 94.9, 0, true},   {100, 96, 0, false},      {100, 91, 0.1, false},
+        {100, 89.9, 0.1, true}, {100, 100, 0.02, false},  {100, 120, 0.02, false},
+    };
+    for (size_t i = 0; i < JSON_COUNT(cases); i++)
+        if (regresses(cases[i].was, cases[i].is, cases[i].tolerance) != cases[i].regressed)
+            fail_msg("%g, then %g with a tolerance of %g", cases[i].was, cases[i].is,
+                     cases[i].tolerance);
 }
 
 static void a_slower_server_is_told(void **state)
@@ -357,6 +422,11 @@ static void a_change_is_found_where_it_was_and_an_update_splits(void **state)
     assert_int_equal(cJSON_GetArraySize(at(trend, "points")), 24);
     assert_string_equal(text_at(trend, "points/0/job"), ids[0]);
     assert_string_equal(text_at(trend, "points/0/role"), "recommended");
+    assert_true(number_at(trend, "points/0/rate_mib_s") > 0);
+    assert_int_equal(strlen(text_at(trend, "points/0/at")), strlen("2026-12-01T02:53:08.123Z"));
+    assert_int_equal(strlen(text_at(trend, "splits/0/at")), strlen("2026-12-01T02:53:08.123Z"));
+    assert_int_equal(strlen(text_at(trend, "change_points/0/at")),
+                     strlen("2026-12-01T02:53:08.123Z"));
     assert_string_equal(text_at(trend, "points/0/settings/database"), "Sales");
     const cJSON *change = item_of(at(trend, "change_points"), ids[8]);
     assert_true(number_at(change, "ratio") > 0.75 && number_at(change, "ratio") < 0.85);
@@ -404,6 +474,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_job_has_no_latest_and_says_so),
         cmocka_unit_test(the_same_server_has_not_regressed),
+        cmocka_unit_test(regressed_means_slower_by_more_than_5_percent_and_the_tolerance),
         cmocka_unit_test(a_slower_server_is_told),
         cmocka_unit_test(a_setting_that_was_not_measured_again_is_inconclusive),
         cmocka_unit_test(a_baseline_that_cannot_be_one_is_refused),

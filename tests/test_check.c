@@ -1,6 +1,7 @@
 /* POST /v1/instances/{name}/check against the simulator. */
 #include "server/json.h"
 #include "server/mem.h"
+#include "tests/certificate.h"
 #include "tests/harness.h"
 #include "tests/http_client.h"
 
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -93,6 +95,44 @@ static void a_check_tells_what_kind_of_server_it_is(void **state)
         cJSON_Delete(answer);
         harness_stop(house);
     }
+}
+
+/* With ca_file the server has shown who it is; without it has not, whatever certificate it has. */
+static void a_check_says_whether_the_server_is_authenticated(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sweetspot-test.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    char *certificate = mem_format("%s/cert.pem", folder);
+    char *key = mem_format("%s/key.pem", folder);
+    assert_int_equal(certificate_make(certificate, key, "127.0.0.1"), 0);
+    char *scenario =
+        mem_format("{'time_scale':0,'certificate_file':'%s','key_file':'%s'}", certificate, key);
+    char *members = mem_format("'ca_file':'%s','verify_host':true", certificate);
+    for (int known = 0; known < 2; known++) {
+        struct harness *house = harness_start(scenario);
+        harness_register(house, known ? members : NULL);
+        cJSON *answer = check(house);
+        assert_true(cJSON_IsTrue(at(answer, "reachable")));
+        assert_int_equal(cJSON_IsTrue(at(answer, "authenticated")), known);
+        cJSON_Delete(answer);
+        char *id = harness_submit(house, SWEEP);
+        cJSON_Delete(harness_wait(house, id));
+        char *target = mem_format("/v1/jobs/%s/report", id);
+        cJSON *report = harness_call(house, "GET", target, NULL, 200);
+        assert_int_equal(cJSON_IsTrue(at(report, "instance/authenticated")), known);
+        cJSON_Delete(report);
+        free(target);
+        free(id);
+        harness_stop(house);
+    }
+    (void)unlink(certificate);
+    (void)unlink(key);
+    (void)rmdir(folder);
+    free(members);
+    free(scenario);
+    free(key);
+    free(certificate);
 }
 
 static void every_registered_kind_is_told(void **state)
@@ -379,6 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_check_tells_what_kind_of_server_it_is),
+        cmocka_unit_test(a_check_says_whether_the_server_is_authenticated),
         cmocka_unit_test(every_registered_kind_is_told),
         cmocka_unit_test(what_is_missing_is_named_with_what_to_grant),
         cmocka_unit_test(the_least_privileged_login_is_ready),

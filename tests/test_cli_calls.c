@@ -169,6 +169,38 @@ static void a_retry_gives_the_new_job(void **state)
     free(id);
 }
 
+static void a_reconcile_undoes_what_is_open_and_a_dry_run_nothing(void **state)
+{
+    struct harness *house = *state;
+    int flags[4];
+    cJSON_Delete(harness_call(house, "DELETE", "/v1/instances/sql01", NULL, 204));
+    harness_register(house, "'allow':{'paths':['/var/opt/mssql/backup'],'trace_flags':[3042]},"
+                            "'limits':{'min_free_disk_mib':1}");
+    char error[SIM_ERROR_SIZE];
+    char *hold = harness_json("{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','nth':2}");
+    assert_int_equal(sim_fault(house->sim, hold, error), 0);
+    char *id = harness_submit(
+        house, "{'kind':'trace_flag','instance':'sql01','parameters':{'databases':['Sales'],"
+               "'target':{'name':'disk','paths':['/var/opt/mssql/backup']}},"
+               "'design':{'repetitions':2,'warmups':0}}");
+    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+    assert_int_equal(sim_fault(house->sim, "{\"do\":\"stop_listening\"}", error), 0);
+    assert_int_equal(sim_fault(house->sim, "{\"do\":\"drop_all\"}", error), 0);
+    cJSON_Delete(harness_wait_state(house, id, "waiting", "unreachable"));
+    char *target = mem_format("/v1/jobs/%s/cancel", id);
+    cJSON_Delete(harness_call(house, "POST", target, NULL, 202));
+    cJSON_Delete(harness_wait(house, id));
+    assert_holds(run(house, "reconcile sql01 --dry-run --json", CLI_OK), "\"state\":\"open\"");
+    assert_int_equal(sim_flags(house->sim, flags, 4), 1);
+    assert_int_equal(sim_fault(house->sim, "{\"do\":\"listen\"}", error), 0);
+    assert_holds(run(house, "reconcile sql01 --json", CLI_OK), "\"state\":\"undone\"");
+    assert_int_equal(sim_flags(house->sim, flags, 4), 0);
+    free(run(house, "reconcile none", CLI_REFUSED));
+    free(target);
+    free(id);
+    free(hold);
+}
+
 static void kinds_are_told_with_their_parameters(void **state)
 {
     char *text = run(*state, "kinds", CLI_OK);
@@ -196,9 +228,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_plan_is_told_in_words),     TEST(a_plan_that_is_refused_says_why),
-        TEST(a_verdict_is_an_exit_status), TEST(a_verdict_is_1_before_the_end_and_after_a_bad_one),
-        TEST(a_retry_gives_the_new_job),   TEST(kinds_are_told_with_their_parameters),
+        TEST(a_plan_is_told_in_words),
+        TEST(a_plan_that_is_refused_says_why),
+        TEST(a_verdict_is_an_exit_status),
+        TEST(a_verdict_is_1_before_the_end_and_after_a_bad_one),
+        TEST(a_retry_gives_the_new_job),
+        TEST(a_reconcile_undoes_what_is_open_and_a_dry_run_nothing),
+        TEST(kinds_are_told_with_their_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

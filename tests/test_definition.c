@@ -87,6 +87,50 @@ static void refuses_each_wrong_value_where_it_stands(void **state)
     }
 }
 
+static void refuses_each_member_of_a_wrong_type(void **state)
+{
+    (void)state;
+    static const char *const members[] = {"/kind",
+                                          "/instance",
+                                          "/parameters",
+                                          "/design",
+                                          "/design/repetitions",
+                                          "/design/warmups",
+                                          "/design/order",
+                                          "/design/seed",
+                                          "/design/search",
+                                          "/design/confidence",
+                                          "/design/tolerance",
+                                          "/design/max_repetitions",
+                                          "/limits",
+                                          "/limits/minutes",
+                                          "/limits/buffer_memory_mib",
+                                          "/limits/read_mib",
+                                          "/limits/written_mib",
+                                          "/assume_free_mib",
+                                          "/priority",
+                                          "/not_before",
+                                          "/deadline",
+                                          "/baseline",
+                                          "/notify",
+                                          "/labels",
+                                          "/requested_by"};
+    static const char *const bools[] = {"/design/stop_early", "/confirm_production",
+                                        "/ignore_windows"};
+    for (size_t i = 0; i < JSON_COUNT(members) + JSON_COUNT(bools); i++) {
+        bool wants_bool = i >= JSON_COUNT(members);
+        const char *member = wants_bool ? bools[i - JSON_COUNT(members)] : members[i];
+        struct definition definition;
+        struct json_faults faults = {0};
+        cJSON *tree = jobs_kit_json(MINIMAL);
+        jobs_kit_set(tree, member, wants_bool ? "'yes'" : "true");
+        assert_int_equal(definition_read(tree, &definition, &faults), -1);
+        jobs_kit_expect_fault(&faults, member, "");
+        json_faults_fini(&faults);
+        cJSON_Delete(tree);
+    }
+}
+
 static void tells_all_faults_at_once_even_without_a_kind(void **state)
 {
     (void)state;
@@ -274,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_each_wrong_value_where_it_stands),
+        cmocka_unit_test(refuses_each_member_of_a_wrong_type),
         cmocka_unit_test(tells_all_faults_at_once_even_without_a_kind),
         cmocka_unit_test(offers_a_race_and_an_early_end_where_they_have_a_meaning),
         cmocka_unit_test(fills_in_the_defaults_of_the_contract),

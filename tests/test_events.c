@@ -10,6 +10,7 @@
 #include "tests/store_kit.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -256,6 +257,27 @@ static void a_quiet_stream_gets_comments(void **state)
     http_kit_stop(kit);
 }
 
+static void a_comment_comes_every_15_seconds(void **state)
+{
+    (void)state;
+    assert_int_equal(EVENTS_COMMENT_MS, 15000);
+    clock_pass_ms(0);
+    struct http_kit *kit = http_kit_start(0);
+    struct sse sse = sse_open(kit->port, "/v1/events", -1);
+    struct sse_event event = {0};
+    assert_true(sse_next(&sse, &event)); /* what a client may rely on for the way back */
+    for (int comments = 0; comments < 3; comments++) {
+        while (events_idle_count(kit->http->events) == 0)
+            (void)sched_yield();
+        clock_pass_ms(EVENTS_COMMENT_MS);
+        assert_true(sse_next(&sse, &event));
+        assert_true(event.is_comment);
+    }
+    sse_close(&sse);
+    http_kit_stop(kit);
+    clock_reset();
+}
+
 /* What it missed it gets, each event once, however often it was cut off. */
 static void who_does_not_read_is_cut_off_and_resumes(void **state)
 {
@@ -357,6 +379,9 @@ static void there_is_a_most_of_streams(void **state)
         {"GET", "/livez", NULL, NULL, 200, "ok"},
     };
     SPEAK(kit->port, lines);
+    struct reply reply = call(kit->port, "GET", "/v1/events", NULL, NULL);
+    assert_string_equal(reply_header(&reply, "Retry-After"), "5");
+    reply_fini(&reply);
     for (int i = 0; i < LIMIT_STREAMS; i++)
         stream_free(streams[i]);
     http_kit_stop(kit);
@@ -398,6 +423,7 @@ int main(void)
         HTTP_TEST(all_jobs_are_told_from_now_on),
         HTTP_TEST(a_resumed_stream_goes_over_from_the_store_to_what_comes),
         cmocka_unit_test(a_quiet_stream_gets_comments),
+        cmocka_unit_test(a_comment_comes_every_15_seconds),
         cmocka_unit_test(who_does_not_read_is_cut_off_and_resumes),
         HTTP_TEST(a_stop_ends_streams_in_order),
         HTTP_TEST(a_thousand_streams_leave_room_for_calls),

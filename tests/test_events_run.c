@@ -13,7 +13,8 @@
 
 #define SWEEP                                                                                      \
     "{'kind':'backup_sweep','instance':'sql01','parameters':{'database':'Sales',"                  \
-    "'buffercount':[50,100]},'design':{'repetitions':2,'seed':7}}"
+    "'buffercount':[50,100]},'design':{'repetitions':2,'seed':7},"                                 \
+    "'labels':{'change':'CHG-1042'},'requested_by':'SQL Agent 0x1F step 2'}"
 
 #define EVENTS_MAX 200
 
@@ -80,6 +81,21 @@ static void assert_states(const struct told *told)
     }
 }
 
+static void assert_phases(const struct told *told)
+{
+    static const char *const phases[] = {"preparing", "measuring", "analysing"};
+    size_t at_phase = 0;
+    for (size_t i = 0; i < told->count; i++) {
+        if (!is_what(told, i, "state") && !is_what(told, i, "progress"))
+            continue;
+        const cJSON *phase = at(told->data[i], "phase");
+        if (cJSON_IsString(phase) && at_phase < 3 &&
+            strcmp(phase->valuestring, phases[at_phase]) == 0)
+            at_phase++;
+    }
+    assert_int_equal(at_phase, 3);
+}
+
 static void a_run_is_told_as_it_was(void **state)
 {
     struct harness *house = harness_start(NULL);
@@ -89,6 +105,7 @@ static void a_run_is_told_as_it_was(void **state)
     char *id = harness_submit(house, SWEEP);
     listen_to(house, id, told); /* ends with the job */
     assert_states(told);
+    assert_phases(told);
     cJSON *trials = get(house, id, "/trials?limit=500");
     int seen = 0;
     for (size_t i = 0; i < told->count; i++) {
@@ -107,6 +124,11 @@ static void a_run_is_told_as_it_was(void **state)
     cJSON *job = get(house, id, "");
     assert_string_equal(told->what[told->count - 1], "state");
     assert_true(cJSON_Compare(told->data[told->count - 1], job, true));
+    assert_string_equal(text_at(job, "labels/change"), "CHG-1042");
+    assert_string_equal(text_at(job, "requested_by"), "SQL Agent 0x1F step 2");
+    assert_string_equal(text_at(job, "definition/labels/change"), "CHG-1042");
+    assert_true(cJSON_IsNull(at(job, "retry_of")) && cJSON_IsNull(at(job, "error")));
+    assert_null(strchr(text_at(job, "summary"), '\n'));
     cJSON_Delete(trials);
     cJSON_Delete(report);
     cJSON_Delete(job);

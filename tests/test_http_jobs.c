@@ -66,6 +66,31 @@ static void a_key_makes_a_submit_repeatable(void **state)
     SPEAK(kit->port, lines);
 }
 
+static void a_key_has_1_to_200_visible_characters(void **state)
+{
+    static const struct {
+        int length;
+        int status;
+    } cases[] = {{1, 202}, {200, 202}, {201, 400}, {400, 400}};
+    const struct http_kit *kit = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *header = mem_format("Idempotency-Key: %0*d\r\n", cases[i].length, 0);
+        struct reply reply = call(kit->port, "POST", "/v1/jobs", header, http_kit_job);
+        if (reply.status != cases[i].status)
+            fail_msg("%d characters: %d", cases[i].length, reply.status);
+        reply_fini(&reply);
+        free(header);
+    }
+    static const char *const odd[] = {"!~", "a\tb", "a\x7F", "\xC3\xA9"};
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        char *header = mem_format("Idempotency-Key: %s\r\n", odd[i]);
+        struct reply reply = call(kit->port, "POST", "/v1/jobs", header, http_kit_job);
+        assert_int_equal(reply.status, i == 0 ? 202 : 400);
+        reply_fini(&reply);
+        free(header);
+    }
+}
+
 static void a_replay_needs_no_instance_any_more(void **state)
 {
     struct http_kit *kit = *state;
@@ -128,6 +153,52 @@ static void lists_come_in_pages(void **state)
     assert_int_equal(pages, 3);
     client_close(&client);
     free(newest);
+}
+
+/* How many jobs a list of these filters has. */
+static int count_of(const struct http_kit *kit, const char *filters)
+{
+    char *target = mem_format("/v1/jobs?%s", filters);
+    struct reply reply = call(kit->port, "GET", target, NULL, NULL);
+    assert_int_equal(reply.status, 200);
+    cJSON *list = cJSON_Parse(reply.body);
+    int count = cJSON_GetArraySize(json_member(list, "items"));
+    cJSON_Delete(list);
+    reply_fini(&reply);
+    free(target);
+    return count;
+}
+
+#define LABELLED(kind, instance, labels)                                                           \
+    "{\"kind\":\"" kind "\",\"instance\":\"" instance "\",\"parameters\":{},\"labels\":" labels "}"
+
+static void each_filter_leaves_out_what_does_not_match(void **state)
+{
+    static const struct line made[] = {
+        {"PUT", "/v1/instances/sql02", NULL, http_kit_instance, 201, NULL},
+        {"POST", "/v1/jobs", NULL, LABELLED("backup_sweep", "sql01", "{\"site\":\"fra\"}"), 202,
+         NULL},
+        {"POST", "/v1/jobs", NULL, LABELLED("backup_sweep", "sql02", "{\"site\":\"fra:1\"}"), 202,
+         NULL},
+        {"POST", "/v1/jobs", NULL,
+         LABELLED("trace_flag", "sql02", "{\"site\":\"ams\",\"a\":\"b\"}"), 202, NULL},
+    };
+    static const struct {
+        const char *filters;
+        int count;
+    } cases[] = {
+        {"state=queued", 3},    {"state=running", 0},
+        {"kind=trace_flag", 1}, {"kind=backup_sweep", 2},
+        {"instance=sql02", 2},  {"instance=sql02&kind=backup_sweep", 1},
+        {"label=site:fra", 1},  {"label=site:fra:1", 1},
+        {"label=a:b", 1},       {"label=a:b&instance=sql01", 0},
+        {"label=site:lon", 0},
+    };
+    const struct http_kit *kit = *state;
+    SPEAK(kit->port, made);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (count_of(kit, cases[i].filters) != cases[i].count)
+            fail_msg("%s: %d", cases[i].filters, count_of(kit, cases[i].filters));
 }
 
 static void filters_are_checked(void **state)
@@ -409,9 +480,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         HTTP_TEST(a_job_is_accepted_with_its_address),
         HTTP_TEST(a_key_makes_a_submit_repeatable),
+        HTTP_TEST(a_key_has_1_to_200_visible_characters),
         HTTP_TEST(a_replay_needs_no_instance_any_more),
         HTTP_TEST(a_job_can_be_cancelled_once),
         HTTP_TEST(lists_come_in_pages),
+        HTTP_TEST(each_filter_leaves_out_what_does_not_match),
         HTTP_TEST(filters_are_checked),
         HTTP_TEST(trials_come_as_json_or_csv),
         HTTP_TEST(a_report_is_there_when_the_job_ended),

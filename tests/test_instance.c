@@ -121,6 +121,44 @@ static void refuses_each_wrong_value_where_it_stands(void **state)
     }
 }
 
+static void refuses_each_member_of_a_wrong_type(void **state)
+{
+    static const char *const members[] = {"/host",
+                                          "/port",
+                                          "/login",
+                                          "/password",
+                                          "/encryption",
+                                          "/ca_file",
+                                          "/environment",
+                                          "/lanes",
+                                          "/windows",
+                                          "/limits",
+                                          "/limits/buffer_memory_mib",
+                                          "/limits/min_free_disk_mib",
+                                          "/limits/job_minutes",
+                                          "/limits/read_mib",
+                                          "/limits/written_mib",
+                                          "/allow",
+                                          "/allow/trace_flags",
+                                          "/allow/paths",
+                                          "/labels",
+                                          "/custom_login",
+                                          "/custom_password"};
+    static const char *const bools[] = {"/verify_host", "/allow/custom_sql"};
+    for (size_t i = 0; i < JSON_COUNT(members) + JSON_COUNT(bools); i++) {
+        bool wants_bool = i >= JSON_COUNT(members);
+        const char *member = wants_bool ? bools[i - JSON_COUNT(members)] : members[i];
+        struct instance instance;
+        struct json_faults faults = {0};
+        assert_int_equal(
+            read_with(place_of(state), member, wants_bool ? "'yes'" : "true", &instance, &faults),
+            -1);
+        jobs_kit_expect_fault(&faults, member, "");
+        json_faults_fini(&faults);
+        instance_fini(&instance);
+    }
+}
+
 static void tells_all_faults_at_once_and_each_place_once(void **state)
 {
     static const char *const pointers[] = {"/port",
@@ -327,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         JOBS_TEST(refuses_each_wrong_value_where_it_stands),
+        JOBS_TEST(refuses_each_member_of_a_wrong_type),
         JOBS_TEST(tells_all_faults_at_once_and_each_place_once),
         JOBS_TEST(accepts_what_the_contract_allows),
         JOBS_TEST(refuses_a_certificate_without_required_encryption),

@@ -59,20 +59,25 @@ static void tells_what_a_job_would_do(void **state)
     harness_stop(house);
 }
 
+/* Trials read as fast as the last full backups did: here 100 MiB/s at most. */
 static void tells_how_long_by_the_last_full_backups(void **state)
 {
     (void)state;
     struct harness *house =
-        house_of("{'time_scale':0,'databases':[{'name':'Sales','files':[{'name':'d','mib':1024},"
-                 "{'name':'l','type':'LOG','mib':8}]},{'name':'AdventureWorks'}]}",
+        house_of("{'time_scale':0,'noise':0,'surface':{'read_mib_s':100},"
+                 "'databases':[{'name':'Sales','mib':2000},{'name':'AdventureWorks'}]}",
                  LINUX_ALLOW);
     cJSON *answer = plan(house, SWEEP, 200);
     assert_true(cJSON_IsNull(at(answer, "estimate/minutes"))); /* msdb knows of none */
     cJSON_Delete(answer);
     harness_ask(house->sim, "BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY");
     answer = plan(house, SWEEP, 200);
-    const cJSON *minutes = at(answer, "estimate/minutes");
-    assert_true(cJSON_IsNumber(minutes) || cJSON_IsNull(minutes)); /* null: within one second */
+    assert_int_equal(number_at(answer, "trials"), 12);
+    double at_best = 12 * 2000.0 / 100 / 60;
+    double minutes = number_at(answer, "estimate/minutes");
+    if (minutes < 0.9 * at_best || minutes > 3 * at_best)
+        fail_msg("%g minutes, %g at best", minutes, at_best);
+    assert_true(number_at(answer, "estimate/read_mib") > 12 * 1900);
     cJSON_Delete(answer);
     harness_stop(house);
 }

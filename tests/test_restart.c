@@ -177,10 +177,13 @@ static void a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later(void **
     sweep_fault(sim, "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','nth':5}");
     char *id = child_submit(&child, "one", MAIN_BODY, &status);
     assert_int_equal(sim_wait_for(sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+    char *next = child_submit(&child, "two", SIDE_BODY, &status); /* its instance gets free now */
+    assert_int_equal(status, 202);
     assert_int_equal(sweep_files_left(sim), 1);
     status = child_end(&child, SIGTERM);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     sweep_nothing_left(sim);
+    assert_int_equal(sim_count_statements(sim, "BACKUP DATABASE [Sales]"), 5); /* none was begun */
     sim_fault_clear(sim);
     child_start(&child);
     cJSON *job = child_wait_for_end(&child, id);
@@ -188,8 +191,11 @@ static void a_sigterm_undoes_the_running_trial_and_the_job_goes_on_later(void **
     cJSON_Delete(job);
     trials_are_whole(&child, id, 2, 8, 1);
     report_is_whole(&child, id, 8);
+    cJSON_Delete(child_wait_for_end(&child, next));
+    trials_are_whole(&child, next, 2, 1, 0);
     sweep_nothing_left(sim);
     assert_int_equal(child_end(&child, SIGTERM), 0);
+    free(next);
     free(id);
     sim_stop(sim);
     child_remove(&child);

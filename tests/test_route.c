@@ -72,6 +72,30 @@ static void only_health_and_the_document_are_open(void **state)
     }
 }
 
+/* What the contract says may be done with read alone, what needs submit; all else needs admin. */
+static void the_scopes_are_those_of_the_contract(void **state)
+{
+    static const char *const submit[] = {"POST /v1/instances/{name}/check", "POST /v1/jobs",
+                                         "POST /v1/plans", "POST /v1/jobs/{id}/cancel",
+                                         "POST /v1/jobs/{id}/retry"};
+    static const char *const admin_reads[] = {"GET /v1/audit", "GET /v1/mode"};
+    (void)state;
+    for (size_t i = 0; i < route_count; i++) {
+        char *name = mem_format("%s %s", routes[i].method, routes[i].path);
+        bool reads = strcmp(routes[i].method, "GET") == 0;
+        bool open = reads && strncmp(routes[i].path, "/v1/", 4) != 0 &&
+                    strcmp(routes[i].path, "/metrics") != 0;
+        enum scope wanted = open ? SCOPE_OPEN : reads ? SCOPE_READ : SCOPE_ADMIN;
+        for (size_t s = 0; s < sizeof submit / sizeof submit[0]; s++)
+            wanted = strcmp(name, submit[s]) == 0 ? SCOPE_SUBMIT : wanted;
+        for (size_t s = 0; s < sizeof admin_reads / sizeof admin_reads[0]; s++)
+            wanted = strcmp(name, admin_reads[s]) == 0 ? SCOPE_ADMIN : wanted;
+        if (routes[i].scope != wanted)
+            fail_msg("%s: scope %d", name, (int)routes[i].scope);
+        free(name);
+    }
+}
+
 /* --- the document -------------------------------------------------------------------------- */
 
 /* True when openapi.yaml has this verb under this path: two and four blanks deep, as we write it.
@@ -216,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_route_is_found_by_method_and_path),
         cmocka_unit_test(only_health_and_the_document_are_open),
+        cmocka_unit_test(the_scopes_are_those_of_the_contract),
         cmocka_unit_test(each_route_stands_in_the_document),
         cmocka_unit_test(the_document_has_no_route_more),
         cmocka_unit_test(accept_chooses_what_is_offered),

@@ -238,10 +238,12 @@ static void runs_sql_of_the_jobs_own_under_a_login_of_its_own(void **state)
 static void refuses_a_login_that_is_more_than_it_may_be(void **state)
 {
     (void)state;
-    static const char *const scenarios[] = {CUSTOM_LOGIN("'db_owner'"),
-                                            CUSTOM_LOGIN("'db_backupoperator'")};
-    static const char *const words[] = {"is a member of db_owner",
-                                        "is a member of db_backupoperator"};
+    static const char *const scenarios[] = {
+        CUSTOM_LOGIN("'db_owner'"), CUSTOM_LOGIN("'db_backupoperator'"),
+        "{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1','sysadmin':true},"
+        "{'name':'bench','password':'b','sysadmin':true}]}"};
+    static const char *const words[] = {
+        "is a member of db_owner", "is a member of db_backupoperator", "is a member of sysadmin"};
     assert_int_equal(setenv("SWEETSPOT_SECRET_BENCH", "b", 1), 0);
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         struct harness *house = house_of(scenarios[i], CUSTOM_ALLOW);

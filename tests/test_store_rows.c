@@ -91,23 +91,55 @@ static void a_put_with_another_version_is_a_conflict_and_changes_nothing(void **
     instance_row_fini(&row);
 }
 
-static void instances_are_listed_by_name_in_pages(void **state)
+/* One a millisecond, so that none of them is as new as another. */
+static void instances_are_listed_newest_first_in_pages(void **state)
 {
     struct db *db = kit_db(state);
     static const char *const names[] = {"c", "a", "d", "b"};
-    for (size_t i = 0; i < 4; i++)
-        kit_put_instance(db, names[i]);
     struct err err = {0};
+    for (size_t i = 0; i < 4; i++) {
+        clock_pass_ms(1);
+        kit_put_instance(db, names[i]);
+    }
+    clock_pass_ms(1);
+    kit_put_instance(db, "c"); /* replaced, and not newer for it */
     struct instance_row *rows = NULL;
     size_t count = 0;
-    struct store_list page = {.limit = 2, .after = "a"};
-    kit_ok(store_instance_list(db, &page, &rows, &count, &err), &err);
-    assert_int_equal(count, 2);
-    assert_string_equal(rows[0].name, "b");
-    assert_string_equal(rows[1].name, "c");
-    for (size_t i = 0; i < count; i++)
-        instance_row_fini(&rows[i]);
-    free(rows);
+    char *after = NULL;
+    for (size_t seen = 0; seen < 4; seen += count) {
+        struct store_list page = {.limit = 3, .after = after};
+        kit_ok(store_instance_list(db, &page, &rows, &count, &err), &err);
+        assert_int_equal(count, seen == 0 ? 3 : 1);
+        free(after);
+        after = store_place(rows[count - 1].created_at, rows[count - 1].name);
+        for (size_t i = 0; i < count; i++) {
+            assert_string_equal(rows[i].name, names[3 - seen - i]);
+            instance_row_fini(&rows[i]);
+        }
+        free(rows);
+    }
+    free(after);
+    clock_reset();
+}
+
+static void a_place_in_a_list_is_a_moment_and_a_name(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",       "sql01", "1796093588000", "1796093588000.",
+                                      ".sql01", "-1.a",  "1 .a",          "1796093588000000.a"};
+    int64_t moment = 0;
+    const char *name = NULL;
+    char *place = store_place(1796093588000, "sql01.example");
+    assert_string_equal(place, "1796093588000.sql01.example");
+    assert_true(store_place_is_valid(place));
+    store_place_read(place, &moment, &name);
+    assert_int_equal(moment, 1796093588000);
+    assert_string_equal(name, "sql01.example");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(store_place_is_valid(bad[i]));
+    store_place_read(NULL, &moment, &name);
+    assert_true(moment == INT64_MAX);
+    free(place);
 }
 
 static void an_instance_with_jobs_or_intents_cannot_be_deleted(void **state)
@@ -276,7 +308,8 @@ int main(void)
         KIT_TEST(a_read_connection_cannot_write),
         KIT_TEST(an_instance_is_created_then_replaced_and_its_version_counts_up),
         KIT_TEST(a_put_with_another_version_is_a_conflict_and_changes_nothing),
-        KIT_TEST(instances_are_listed_by_name_in_pages),
+        KIT_TEST(instances_are_listed_newest_first_in_pages),
+        cmocka_unit_test(a_place_in_a_list_is_a_moment_and_a_name),
         KIT_TEST(an_instance_with_jobs_or_intents_cannot_be_deleted),
         KIT_TEST(a_job_comes_back_as_it_was_stored),
         KIT_TEST(a_job_of_an_instance_that_went_away_is_not_stored),

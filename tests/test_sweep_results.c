@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#define CONFIRM ",'confirm_on':{'name':'disk','paths':['/var/opt/mssql/backup']}"
+
 /* Runs a sweep that must end as told; report and trials are freed by the caller. */
 static cJSON *results_of(struct harness *house, const char *body, const char *state,
                          cJSON **out_report, cJSON **out_trials)
@@ -175,6 +177,95 @@ static void a_trial_has_exactly_the_members_of_the_contract(void **state)
     harness_stop(house);
 }
 
+static void a_report_has_every_member_of_the_contract(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"job",
+                                        "kind",
+                                        "instance/name",
+                                        "instance/version",
+                                        "instance/edition",
+                                        "instance/platform",
+                                        "instance/authenticated",
+                                        "instance/simulated",
+                                        "design/order",
+                                        "design/seed",
+                                        "design/blocks",
+                                        "design/confidence",
+                                        "design/tolerance",
+                                        "arms/1/arm",
+                                        "arms/1/label",
+                                        "arms/1/settings/buffercount",
+                                        "arms/1/settings/target",
+                                        "arms/1/settings/database",
+                                        "arms/1/baseline",
+                                        "arms/1/n",
+                                        "arms/1/failed",
+                                        "arms/1/contaminated",
+                                        "arms/1/elapsed_s/median",
+                                        "arms/1/elapsed_s/low",
+                                        "arms/1/elapsed_s/high",
+                                        "arms/1/elapsed_s/level",
+                                        "arms/1/elapsed_s/mean",
+                                        "arms/1/elapsed_s/min",
+                                        "arms/1/elapsed_s/max",
+                                        "arms/1/elapsed_s/stdev",
+                                        "arms/1/rate_mib_s/median",
+                                        "arms/1/rate_mib_s/low",
+                                        "arms/1/rate_mib_s/high",
+                                        "arms/1/rate_mib_s/level",
+                                        "arms/1/cpu_s/median",
+                                        "arms/1/cpu_percent/median",
+                                        "arms/1/buffer_memory_mib",
+                                        "arms/1/file_bytes/median",
+                                        "arms/1/waits/0/type",
+                                        "arms/1/waits/0/ms",
+                                        "comparisons/0/arm",
+                                        "comparisons/0/against",
+                                        "comparisons/0/ratio",
+                                        "comparisons/0/low",
+                                        "comparisons/0/high",
+                                        "comparisons/0/level",
+                                        "comparisons/0/p",
+                                        "comparisons/0/verdict",
+                                        "recommendation/arm",
+                                        "recommendation/settings/buffercount",
+                                        "recommendation/interval/buffercount/1",
+                                        "recommendation/keep_default",
+                                        "recommendation/reason",
+                                        "recommendation/buffer_memory_mib",
+                                        "recommendation/tsql",
+                                        "recommendation/ola",
+                                        "recommendation/dbatools",
+                                        "pareto/0",
+                                        "curve/1/arm",
+                                        "curve/1/x",
+                                        "curve/1/rate_mib_s",
+                                        "curve/1/low",
+                                        "curve/1/high",
+                                        "confirmation/target",
+                                        "confirmation/ratio",
+                                        "confirmation/low",
+                                        "confirmation/high",
+                                        "confirmation/verdict",
+                                        "chain/differential_base_unchanged",
+                                        "chain/log_chain_unchanged"};
+    struct harness *house = harness_start("{'time_scale':0,'noise':0.002}");
+    cJSON *report;
+    cJSON *trials;
+    harness_register(house, ALLOW);
+    cJSON *job = results_of(house, SWEEP(",'buffercount':[100]" CONFIRM, ",'design':{'seed':1}"),
+                            "succeeded", &report, &trials);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (cJSON_IsNull(at(report, paths[i])))
+            fail_msg("%s is null", paths[i]);
+    assert_true(cJSON_IsNull(at(report, "baseline")));
+    assert_int_equal(cJSON_GetArraySize(at(report, "left_behind")), 0);
+    assert_true(cJSON_IsArray(at(report, "warnings")));
+    free_results(job, report, trials);
+    harness_stop(house);
+}
+
 static void a_failed_trial_names_number_text_and_step(void **state)
 {
     (void)state;
@@ -214,8 +305,6 @@ static void a_flat_curve_keeps_the_default(void **state)
     free_results(job, report, trials);
     harness_stop(house);
 }
-
-#define CONFIRM ",'confirm_on':{'name':'disk','paths':['/var/opt/mssql/backup']}"
 
 static void a_winner_is_confirmed_on_the_other_target(void **state)
 {
@@ -360,6 +449,7 @@ int main(void)
         cmocka_unit_test(a_drawn_seed_is_told_and_reproduces_the_order),
         cmocka_unit_test(warm_ups_are_stored_and_never_counted),
         cmocka_unit_test(a_trial_has_exactly_the_members_of_the_contract),
+        cmocka_unit_test(a_report_has_every_member_of_the_contract),
         cmocka_unit_test(a_failed_trial_names_number_text_and_step),
         cmocka_unit_test(a_flat_curve_keeps_the_default),
         cmocka_unit_test(a_winner_is_confirmed_on_the_other_target),

@@ -3,6 +3,7 @@
  * server that ignores cancels. */
 #include "server/clock.h"
 #include "server/mem.h"
+#include "tests/http_client.h"
 #include "tests/sweep_kit.h"
 
 #include <setjmp.h>
@@ -387,6 +388,43 @@ static void after_a_restart_a_retry_is_near_whatever_the_clock_did(void **state)
     free(id);
 }
 
+/* --- keys ---------------------------------------------------------------------------------------
+ */
+
+/* The id of the job that a submit with this key gives; to be freed. */
+static char *submit_with_key(struct harness *house, int status)
+{
+    char *json =
+        harness_json(SWEEP(",'buffercount':[50]", SHORT ",'not_before':'2999-01-01T00:00:00Z'"));
+    struct reply reply =
+        call(harness_port(house), "POST", "/v1/jobs", "Idempotency-Key: night\r\n", json);
+    if (reply.status != status)
+        fail_msg("%d: %s", reply.status, reply.body);
+    assert_string_equal(reply_header(&reply, "Idempotency-Replayed"), status == 200 ? "true" : "");
+    cJSON *job = cJSON_Parse(reply.body);
+    char *id = mem_copy(text_at(job, "id"));
+    cJSON_Delete(job);
+    reply_fini(&reply);
+    free(json);
+    return id;
+}
+
+static void a_key_lives_for_seven_days(void **state)
+{
+    struct harness *house = *state;
+    harness_register(house, ALLOW);
+    char *first = submit_with_key(house, 202);
+    clock_pass_ms(7 * 24 * HOUR - MINUTE);
+    char *same = submit_with_key(house, 200);
+    assert_string_equal(same, first);
+    clock_pass_ms(2 * MINUTE);
+    char *other = submit_with_key(house, 202);
+    assert_string_not_equal(other, first);
+    free(other);
+    free(same);
+    free(first);
+}
+
 /* --- cancels -------------------------------------------------------------------------------- */
 
 static void a_server_that_ignores_a_cancel_is_given_up_after_half_a_minute(void **state)
@@ -440,6 +478,7 @@ int main(void)
         TIMED(an_instance_that_stays_away_for_unreachable_minutes_fails_the_job),
         TIMED(a_clock_that_is_set_gives_nobody_up_early_and_keeps_nobody_waiting),
         TIMED(after_a_restart_a_retry_is_near_whatever_the_clock_did),
+        TIMED(a_key_lives_for_seven_days),
         TIMED(a_server_that_ignores_a_cancel_is_given_up_after_half_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -303,6 +303,7 @@ static void gives_the_published_overheads_and_compression(void **state)
         const cJSON *off = cJSON_GetArrayItem(arms, 2 * i);
         const cJSON *on = cJSON_GetArrayItem(arms, 2 * i + 1);
         assert_string_equal(cJSON_GetStringValue(json_member(row, "database")), golden[i].database);
+        assert_int_equal(number(row, "flag"), 3042);
         assert_string_equal(cJSON_GetStringValue(json_member(row, "verdict")), golden[i].verdict);
         assert_true(fabs(100 * (number(row, "ratio") - 1) - golden[i].percent) <= 0.0055);
         assert_true(fabs(number(row, "ratio_elapsed") - golden[i].elapsed) < 1e-4);

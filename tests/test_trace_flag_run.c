@@ -206,6 +206,118 @@ static void a_trial_beside_which_the_flag_was_changed_is_repeated(void **state)
     harness_stop(house);
 }
 
+/* --- what a job tells of itself ----------------------------------------------------------------
+ */
+
+static cJSON *held_in(struct harness *house, const char *id, const char *phase)
+{
+    static const char *const members[] = {
+        "id",       "kind",       "instance",   "state",        "state_reason", "phase",
+        "cleanup",  "progress",   "created_at", "started_at",   "finished_at",  "labels",
+        "retry_of", "definition", "summary",    "requested_by", "error",        "retry_at"};
+    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+    char *target = mem_format("/v1/jobs/%s", id);
+    cJSON *job = harness_call(house, "GET", target, NULL, 200);
+    free(target);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+        (void)at(job, members[i]);
+    assert_string_equal(text_at(job, "state"), "running");
+    assert_string_equal(text_at(job, "phase"), phase);
+    assert_int_equal(text_at(job, "id")[14], '7'); /* the version of the UUID */
+    assert_int_equal(strlen(text_at(job, "started_at")), strlen("2026-12-01T02:53:08.123Z"));
+    assert_int_equal(text_at(job, "started_at")[23], 'Z');
+    return job;
+}
+
+static void a_job_tells_its_phase_and_how_far_it_is(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    harness_register(house, FLAG_ALLOW);
+    flag_fault(house, "{'do':'hold_before','match':'SELECT state, source_database_id'}");
+    flag_fault(house,
+               "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','nth':2,'percent':40}");
+    char *id = harness_submit(house, FLAG_JOB_PAIR);
+    cJSON *job = held_in(house, id, "preparing");
+    assert_string_equal(text_at(job, "cleanup"), "none");
+    assert_true(cJSON_IsNull(at(job, "progress/current")));
+    cJSON_Delete(job);
+    sim_release(house->sim);
+
+    assert_int_equal(
+        sim_wait_for(house->sim, SIM_EVENT_STATEMENTS, "BACKUP DATABASE [Sales]", 2, 20000), 0);
+    job = held_in(house, id, "measuring");
+    double percent = number_at(job, "progress/current/percent");
+    assert_string_equal(text_at(job, "cleanup"), "pending"); /* the flag is on */
+    assert_int_equal(number_at(job, "progress/trials_done"), 1);
+    assert_int_equal(number_at(job, "progress/trials_planned"), 4);
+    assert_string_equal(text_at(job, "progress/current/arm"), "a1");
+    assert_true(percent >= 0 && percent <= 40);
+    assert_true(fabs(number_at(job, "progress/percent") - 100 * (1 + percent / 100) / 4) < 0.01);
+    cJSON_Delete(job);
+
+    flag_fault(house, "{'do':'hold_before','match':'DBCC TRACEOFF'}");
+    char *target = mem_format("/v1/jobs/%s/cancel", id);
+    cJSON_Delete(harness_call(house, "POST", target, NULL, 202));
+    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_STATEMENTS, "DBCC TRACEOFF", 1, 20000), 0);
+    cJSON_Delete(held_in(house, id, "restoring"));
+    assert_true(flag_is_on(house, 3042));
+    sim_release(house->sim);
+    job = harness_wait(house, id);
+    assert_string_equal(text_at(job, "state"), "cancelled");
+    assert_string_equal(text_at(job, "cleanup"), "done");
+    assert_true(cJSON_IsNull(at(job, "phase")));
+    assert_false(flag_is_on(house, 3042));
+    cJSON_Delete(job);
+    free(target);
+    free(id);
+    harness_stop(house);
+}
+
+/* --- a switch without an effect --------------------------------------------------------------- */
+
+#define NO_EFFECT(times)                                                                           \
+    "{'do':'error','match':'DBCC TRACEOFF','number':3003,'severity':10,'text':'no "                \
+    "effect','times':" times "}"
+
+static void a_flag_that_stayed_on_once_is_switched_off_again(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    harness_register(house, FLAG_ALLOW);
+    flag_fault(house, NO_EFFECT("1"));
+    char *id = harness_submit(house, FLAG_JOB_PAIR);
+    cJSON *job = harness_wait(house, id);
+    assert_string_not_equal(text_at(job, "state"), "failed");
+    assert_string_equal(text_at(job, "cleanup"), "done");
+    assert_false(flag_is_on(house, 3042));
+    cJSON_Delete(job);
+    free(id);
+    harness_stop(house);
+}
+
+/* It is ours, and must not be taken for what was there before. */
+static void a_flag_that_stays_on_ends_the_job_and_is_told(void **state)
+{
+    (void)state;
+    struct harness *house = harness_start(NULL);
+    harness_register(house, FLAG_ALLOW);
+    flag_fault(house, NO_EFFECT("2"));
+    char *id = harness_submit(house, FLAG_JOB_PAIR);
+    cJSON *job = harness_wait(house, id);
+    assert_string_equal(text_at(job, "state"), "failed");
+    assert_string_equal(text_at(job, "cleanup"), "failed");
+    assert_non_null(strstr(text_at(job, "error/message"), "could not be put back"));
+    assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEOFF"), 2);
+    assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEON"), 1);
+    cJSON *report = get(house, id, "report");
+    assert_string_equal(text_at(report, "left_behind/0/object"), "3042");
+    cJSON_Delete(report);
+    cJSON_Delete(job);
+    free(id);
+    harness_stop(house);
+}
+
 /* --- refusals --------------------------------------------------------------------------------- */
 
 #define LOGINS                                                                                     \
@@ -341,6 +453,9 @@ int main(void)
         cmocka_unit_test(only_the_flag_of_the_arm_is_changed),
         cmocka_unit_test(a_warm_up_shows_the_room_that_preallocation_takes),
         cmocka_unit_test(a_trial_beside_which_the_flag_was_changed_is_repeated),
+        cmocka_unit_test(a_job_tells_its_phase_and_how_far_it_is),
+        cmocka_unit_test(a_flag_that_stayed_on_once_is_switched_off_again),
+        cmocka_unit_test(a_flag_that_stays_on_ends_the_job_and_is_told),
         cmocka_unit_test(a_login_without_sysadmin_is_refused_before_anything_runs),
         cmocka_unit_test(what_preallocation_asks_for_must_be_free),
         cmocka_unit_test(compression_left_to_a_server_that_does_not_compress_is_refused),

@@ -1,4 +1,6 @@
 /* GET /v1/jobs/{id}/verdict: what a script is told. */
+#include "jobs/state.h"
+#include "server/clock.h"
 #include "server/mem.h"
 #include "tests/http_kit.h"
 
@@ -83,6 +85,54 @@ static void a_job_that_was_cancelled_is_not_well(void **state)
     free(id);
 }
 
+struct end {
+    const char *id;
+    enum job_state state;
+    const char *error;
+};
+
+static int end_work(struct db *db, void *arg, struct err *err)
+{
+    const struct end *end = arg;
+    struct job_row row = {0};
+    int rc = store_job_get(db, end->id, &row, err);
+    if (rc == 0) {
+        job_move(&row, JOB_RUNNING, NULL, clock_wall_ms());
+        job_move(&row, end->state, NULL, clock_wall_ms());
+        mem_replace(&row.error, end->error);
+        rc = store_job_update(db, &row, err);
+    }
+    job_row_fini(&row);
+    return rc;
+}
+
+static void each_end_has_its_status(void **state)
+{
+    static const struct {
+        enum job_state state;
+        const char *error;
+        int status;
+        const char *told;
+    } cases[] = {
+        {JOB_SUCCEEDED, NULL, 200, "\"state\":\"succeeded\""},
+        {JOB_INCONCLUSIVE, NULL, 200, "\"state\":\"inconclusive\""},
+        {JOB_FAILED, "{\"number\":3201,\"message\":\"no such folder\",\"step\":\"backup\"}", 409,
+         "the job ended as failed: no such folder"},
+        {JOB_CANCELLED, NULL, 409, "the job ended as cancelled"},
+        {JOB_TIMED_OUT, NULL, 409, "the job ended as timed_out"},
+    };
+    struct http_kit *kit = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err err;
+        char *id = http_kit_submit(kit);
+        struct end end = {id, cases[i].state, cases[i].error};
+        assert_int_equal(store_write(kit->store, end_work, &end, &err), 0);
+        struct reply reply = ask(kit, id, "?wait=300");
+        assert_reply(&reply, cases[i].status, cases[i].told);
+        free(id);
+    }
+}
+
 /* Returns once the service holds it. */
 static struct client hold(struct http_kit *kit, const char *id)
 {
@@ -106,6 +156,33 @@ static void who_waits_is_answered_when_the_job_ends(void **state)
     assert_reply(&reply, 200, "\"state\":\"succeeded\"");
     client_close(&client);
     free(id);
+}
+
+static void who_waits_is_told_when_the_time_is_up(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    struct client client = hold(kit, id);
+    clock_pass_ms(299000);
+    assert_int_equal(fake_jobs_watchers(kit->jobs), 1);
+    clock_pass_ms(1000);
+    struct reply reply = client_read(&client, true);
+    assert_reply(&reply, 408, "the job has not ended: it is queued; ask again");
+    client_close(&client);
+    free(id);
+}
+
+static int set_up_time(void **state)
+{
+    clock_pass_ms(0);
+    return http_kit_set_up(state);
+}
+
+static int tear_down_time(void **state)
+{
+    int rc = http_kit_tear_down(state);
+    clock_reset();
+    return rc;
 }
 
 static void who_waits_is_told_when_the_service_stops(void **state)
@@ -210,7 +287,10 @@ int main(void)
         HTTP_TEST(a_job_no_slower_than_its_baseline_is_well),
         HTTP_TEST(a_job_that_regressed_is_not_well),
         HTTP_TEST(a_job_that_was_cancelled_is_not_well),
+        HTTP_TEST(each_end_has_its_status),
         HTTP_TEST(who_waits_is_answered_when_the_job_ends),
+        cmocka_unit_test_setup_teardown(who_waits_is_told_when_the_time_is_up, set_up_time,
+                                        tear_down_time),
         HTTP_TEST(who_waits_is_told_when_the_service_stops),
         HTTP_TEST(what_is_asked_wrongly_is_told),
         HTTP_TEST(a_job_is_found_by_the_key_it_was_sent_with),

@@ -101,6 +101,10 @@ static void a_finished_job_is_told_with_a_signature(void **state)
     delivery_header(delivery, "webhook-id", webhook_id);
     assert_string_equal(text_at(row, "id"), webhook_id);
     assert_string_equal(text_at(row, "job"), id);
+    assert_string_equal(text_at(row, "webhook"), "dba");
+    assert_string_equal(text_at(row, "event"), "job.finished");
+    assert_true(cJSON_IsNull(at(row, "last_error")) && cJSON_IsNull(at(row, "next_at")));
+    assert_int_equal(number_at(row, "attempts"), 1);
     assert_int_equal(number_at(row, "last_status"), 200);
     assert_int_equal(receiver_count(receiver), 1);
     cJSON_Delete(row);

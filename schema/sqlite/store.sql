@@ -122,8 +122,9 @@ RETURNING version, created_at, updated_at;
 SELECT {instance_columns} FROM instance WHERE name = ?1;
 
 -- name: instance_list
--- A page after a name.
-SELECT {instance_columns} FROM instance WHERE name > coalesce(?1, '') ORDER BY name LIMIT ?2;
+-- A page after a moment and a name, newest first.
+SELECT {instance_columns} FROM instance WHERE created_at < ?1 OR (created_at = ?1 AND name < ?2)
+ORDER BY created_at DESC, name DESC LIMIT ?3;
 
 -- name: instance_guard
 -- What decides whether it may go: its version, jobs that have not ended, things not undone.
@@ -622,8 +623,9 @@ RETURNING version, created_at, updated_at;
 SELECT {webhook_columns} FROM webhook WHERE name = ?1;
 
 -- name: webhook_list
--- A page after a name.
-SELECT {webhook_columns} FROM webhook WHERE name > coalesce(?1, '') ORDER BY name LIMIT ?2;
+-- A page after a moment and a name, newest first.
+SELECT {webhook_columns} FROM webhook WHERE created_at < ?1 OR (created_at = ?1 AND name < ?2)
+ORDER BY created_at DESC, name DESC LIMIT ?3;
 
 -- name: webhook_delete
 -- Its deliveries go with it.
