@@ -173,7 +173,7 @@ int preflight_database(struct run *run, const char *database, preflight_judge *j
 {
     struct mssql_value value = {.text = database};
     struct mssql_rows *rows = NULL;
-    enum guards_role role;
+    enum guards_role role = GUARDS_ROLE_NONE;
     if (run->plan.facts.engine_edition == ENGINE_AZURE_DATABASE)
         return err_set(err, ERR_REFUSED, 0,
                        "Azure SQL Database (EngineEdition 5) has no BACKUP statement");

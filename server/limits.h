@@ -32,14 +32,14 @@
 #define LIMIT_HEADERS_IN 200          /* lines of an answer; more is an attack */
 #define LIMIT_SECRET_BYTES (64 << 10) /* a password or a URL; more is the wrong file */
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
-#define LIMIT_STREAM_S 600            /* and one that reads a whole history (msdb has few indexes) */
-#define LIMIT_CANCEL_S 30             /* a BACKUP that is cancelled first ends the I/O it began */
+#define LIMIT_STREAM_S 600 /* and one that reads a whole history (msdb has few indexes) */
+#define LIMIT_CANCEL_S 30  /* a BACKUP that is cancelled first ends the I/O it began */
 /* After a cancel that was not answered, where other sessions are not to be seen: by then a server
  * has noticed that the connection is gone (its keep-alive takes under a minute) and has rolled
  * back. */
 #define LIMIT_GIVEN_UP_S 600
 #define LIMIT_LOGIN_S 15      /* a login that takes longer is "unreachable" */
-#define LIMIT_RETRY_S 300             /* an instance that is away is asked at least so often */
+#define LIMIT_RETRY_S 300     /* an instance that is away is asked at least so often */
 #define LIMIT_CHECK_S 15      /* a person waits for it, and so do proxies */
 #define LIMIT_SNAPSHOT_S 1800 /* of a trial: they slow all writes, block restores */
 
