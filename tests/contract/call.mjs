@@ -103,9 +103,10 @@ export class Side {
     }
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
     const method = options.head ? 'HEAD' : operation.method;
-    // Prism reads and writes what it passes on: requests that are no JSON, HEAD (which it does not
-    // take for a GET) and streams that do not end go straight to the daemon.
-    const straight = options.straight || options.head || !this.prism;
+    // Prism reads and writes anew what it passes on: requests that are no JSON, HEAD (which it does
+    // not take for a GET), answers of 304 (their type says JSON, and it misses the body) and streams
+    // that do not end go straight to the daemon, and are held against the document here only.
+    const straight = options.straight || options.head || headers['if-none-match'] || !this.prism;
     const base = straight ? this.daemon.url : this.prism.url;
     const response = await send(base, { method, target, headers, body, cut_ms: options.cut_ms });
     this.tally.calls++;
