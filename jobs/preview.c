@@ -235,11 +235,20 @@ static cJSON *refusals_with(const char *first, const char *second)
     return refusals;
 }
 
-static cJSON *only_refusals(cJSON *refusals)
+/* The same members when there is no run to look at: nothing is known of it. */
+static cJSON *only_refusals(const struct job_row *row, cJSON *refusals)
 {
+    static const char *const unknown[] = {"minutes", "read_mib", "written_mib", "minutes_from"};
     cJSON *answer = cJSON_CreateObject();
     cJSON_AddItemToObject(answer, "arms", cJSON_CreateArray());
+    cJSON_AddNumberToObject(answer, "trials", 0);
+    cJSON *estimate = cJSON_AddObjectToObject(answer, "estimate");
+    for (size_t i = 0; i < JSON_COUNT(unknown); i++)
+        cJSON_AddNullToObject(estimate, unknown[i]);
+    cJSON_AddItemToObject(answer, "probes", cJSON_CreateArray());
+    cJSON_AddItemToObject(answer, "permissions", check_permissions(row->kind, -1));
     cJSON_AddItemToObject(answer, "refusals", refusals);
+    cJSON_AddItemToObject(answer, "warnings", cJSON_CreateArray());
     return answer;
 }
 
@@ -249,7 +258,7 @@ cJSON *preview_make(const struct jobs_parts *parts, struct job_row *row, const c
     cJSON *refusals = refusals_with(refusal, NULL);
     struct run *run = run_of(parts, row, refusals);
     if (!run)
-        return only_refusals(refusals);
+        return only_refusals(row, refusals);
     look(run, control, refusals);
     cJSON *answer = answer_of(run, refusals);
     control->set_session(control->ctx, NULL);
@@ -263,7 +272,7 @@ cJSON *preview_unasked(const struct jobs_parts *parts, struct job_row *row, cons
     cJSON *refusals = refusals_with(refusal, why);
     struct run *run = run_of(parts, row, refusals);
     if (!run)
-        return only_refusals(refusals);
+        return only_refusals(row, refusals);
     cJSON *answer = answer_of(run, refusals);
     run_free(run);
     return answer;

@@ -5,8 +5,11 @@ import net from 'node:net';
 
 const TIMEOUT_MS = 60000;
 
+// A connection a call: one that is kept may be closed by its other end just when it is used again.
+const once = new http.Agent({ keepAlive: false });
+
 /** Sends one request; resolves with {status, headers, body, json}. A stream is cut after cut_ms. */
-export function send(base, { method = 'GET', target = '/', headers = {}, body, cut_ms = 0, agent } = {}) {
+export function send(base, { method = 'GET', target = '/', headers = {}, body, cut_ms = 0, agent = once } = {}) {
   const url = new URL(base);
   return new Promise((done, failed) => {
     const chunks = [];
@@ -105,11 +108,19 @@ export class Side {
     const method = options.head ? 'HEAD' : operation.method;
     // Prism reads and writes anew what it passes on: requests that are no JSON, HEAD (which it does
     // not take for a GET), answers of 304 (their type says JSON, and it misses the body) and streams
-    // that do not end go straight to the daemon, and are held against the document here only.
-    const straight = options.straight || options.head || headers['if-none-match'] || !this.prism;
+    // that do not end go straight to the daemon, and are held against the document here only. So does
+    // what may be refused and is not ASCII: Prism ends when it puts such a complaint into a header.
+    const straight = options.straight || options.head || headers['if-none-match'] || !this.prism || (options.refused && /[^\x20-\x7e]/.test(body));
     const base = straight ? this.daemon.url : this.prism.url;
-    const response = await send(base, { method, target, headers, body, cut_ms: options.cut_ms });
+    const what = `${method} ${target.slice(0, 300)} ${JSON.stringify(options.headers ?? {}).slice(0, 300)}${typeof body === 'string' && body.length < 3000 ? ` ${body}` : ''}`;
     this.tally.calls++;
+    let response;
+    try {
+      response = await send(base, { method, target, headers, body, cut_ms: options.cut_ms });
+    } catch (error) {
+      this.tally.add(what, [`no answer${straight ? '' : ' through Prism'}: ${error.message}`]);
+      return { status: 0, headers: {}, body: Buffer.alloc(0), json: {} };
+    }
     this.tally.see(operation, response.status);
     const faults = this.document.violations(operation, response, { head: options.head });
     if (!straight) faults.push(...prismFaults(response));
@@ -120,9 +131,8 @@ export class Side {
     if (options.refused && (response.status < 400 || response.status > 499))
       faults.push(`${options.refused}, and was taken with ${response.status}`);
     if (options.valid) faults.push(...options.valid(response));
-    const shown = typeof body === 'string' && body.length < 3000 ? ` ${body}` : '';
     const told = faults.length > 0 ? ` -> ${response.status} ${response.body.toString().slice(0, 400)}` : '';
-    this.tally.add(`${method} ${target.slice(0, 300)} ${JSON.stringify(options.headers ?? {}).slice(0, 300)}${shown}${told}`, faults);
+    this.tally.add(what + told, faults);
     return response;
   }
 }

@@ -206,6 +206,12 @@ export class Walk {
     const { json } = await this.call(retry, { id: this.ids.history, status: 202 });
     await this.call('GET /v1/jobs/{id}', { id: json.id, headers: { prefer: 'wait=30' }, status: 200 });
     await this.call(retry, { status: 404 });
+    const key = { 'idempotency-key': 'retry-1042' };
+    const first = await this.call(retry, { id: this.ids.history, headers: key, status: 202 });
+    const again = await this.call(retry, { id: this.ids.history, headers: key, status: [200, 202] });
+    if (again.status === 200) await this.call(retry, { id: this.ids.failing, headers: key, status: 422 });
+    for (const { json } of [first, again])
+      await this.call('GET /v1/jobs/{id}', { id: json.id, headers: { prefer: 'wait=30' }, status: 200 });
     await this.call('POST /v1/jobs/{id}/cancel', { id: this.ids.sweep, status: 409 });
     await this.call('POST /v1/jobs/{id}/cancel', { status: 404 });
   }
@@ -263,7 +269,6 @@ export class Walk {
     await this.call('POST /v1/mode', { json: { mode: 'paused' }, status: 200 });
     const { json: job } = await this.call('POST /v1/jobs', { json: jobs.sweep, headers: { prefer: 'wait=1' }, status: 202 });
     const id = job.id;
-    this.ids.waiting = id;
     await this.call('GET /v1/jobs/{id}/verdict', { id, status: 408 });
     await this.call('GET /v1/jobs/{id}/verdict', { id, query: '?wait=1', status: 408 });
     await this.call('GET /v1/jobs/{id}/report', { id, status: 404 });
@@ -371,7 +376,7 @@ export class Walk {
   /** Holds answers while the service is told to stop: they come as 503. */
   async stopping(stop) {
     const daemon = this.side.daemon.url;
-    const id = this.ids.waiting;
+    const { json: { id } } = await this.call('POST /v1/jobs', { json: { ...jobs.sweep, not_before: '2050-01-01T00:00:00Z' }, status: 202 });
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     await send(daemon, { target: '/readyz', agent });
     const held = [
@@ -391,6 +396,14 @@ export class Walk {
 /** With tokens: 401 without one and with a wrong one, 403 when the scope is too small, 429 when there
  * were too many wrong ones. */
 export async function walkScopes(side, tokens) {
+  await walkTokens(side, tokens);
+  for (const operation of side.document.operations.filter(it => it.scope)) { // by now there were too many
+    const path = operation.path.replace('{id}', NOWHERE).replace('{name}', 'nobody');
+    await side.call(operation, { path, headers: { authorization: 'Bearer wrong' }, status: 429 });
+  }
+}
+
+async function walkTokens(side, tokens) {
   const order = ['read', 'submit', 'admin'];
   for (const operation of side.document.operations) {
     const path = operation.path.replace('{id}', NOWHERE).replace('{name}', 'nobody');
