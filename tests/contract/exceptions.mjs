@@ -1,5 +1,6 @@
 // Why a body that fits the schemas may be refused with 400 all the same: rules between members, which
-// JSON Schema says badly or not at all, and what only the daemon knows. [pattern of the detail, reason]
+// JSON Schema says badly or not at all, and what only the daemon knows. [pattern of
+// pointer and detail, reason]
 export const EXCEPTIONS = [
   // rules between members
   [/makes one setting only/, 'a sweep compares at least two settings: a product over all lists'],
@@ -28,5 +29,7 @@ export const EXCEPTIONS = [
   [/is not below the instance's allow\.paths/, 'allow of the instance'],
   [/is too long: a file's name/, 'a file name follows the folder'],
   [/must be the full path|must be a full path/, 'a path as its platform has it'],
+  [/there is no (instance|webhook|job) (of this name|with this id)/, 'what a body names must exist'],
+  [/^\/name is unknown/, "name may be there when it is the path's"],
   [/must be a next_cursor of this list/, 'a cursor is what the list gave before'],
 ];

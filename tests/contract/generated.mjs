@@ -143,7 +143,7 @@ export class Generated {
   }
 
   unexcused(problem) {
-    const details = problem.errors?.map(error => error.detail) ?? [problem.detail];
+    const details = problem.errors?.map(error => `${error.pointer ?? error.parameter} ${error.detail}`) ?? [problem.detail];
     return details.filter(detail => {
       const found = EXCEPTIONS.find(([pattern]) => pattern.test(detail));
       if (found) this.excused.set(found[1], (this.excused.get(found[1]) ?? 0) + 1);
