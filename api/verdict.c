@@ -127,7 +127,7 @@ static void waited(struct req *req, enum waiting_end end)
         problem_answer(req, PROBLEM_STOPPING, "ask again in a moment; the job is not lost");
 }
 
-/* False: it answered what is wrong. names: of the parameters that the path takes. */
+/* False: it answered what is wrong. */
 static bool read_wait(struct req *req, int *out_seconds)
 {
     const char *text = req_query(req, "wait");
