@@ -28,6 +28,7 @@ export const EXCEPTIONS = [
   [/is not in the instance's allow\.trace_flags/, 'allow of the instance'],
   [/is not below the instance's allow\.paths/, 'allow of the instance'],
   [/is too long: a file's name/, 'a file name follows the folder'],
+  [/this machine has no time zone|zoneinfo/, 'zones are those of the machine'],
   [/must be the full path|must be a full path/, 'a path as its platform has it'],
   [/there is no (instance|webhook|job) (of this name|with this id)/, 'what a body names must exist'],
   [/^\/name is unknown/, "name may be there when it is the path's"],

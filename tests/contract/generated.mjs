@@ -131,8 +131,8 @@ export class Generated {
   }
 
   /** 400, 415 and their like must have a reason that the document gives, or that is written down. */
-  valid(operation, request = this.request(operation)) {
-    return this.side.call(operation, { ...request, valid: response => {
+  async valid(operation, request = this.request(operation)) {
+    const { json } = await this.side.call(operation, { ...request, valid: response => {
       const faults = prismRequestFaults(response).map(it => `Prism takes the request for bad: ${it.location.join('/')} ${it.message}`);
       if (request.json !== undefined) faults.push(...this.side.document.faults(operation.body.at, request.json).map(it => `we drew a bad body: ${it}`));
       if (request.json !== undefined) this.taken.set(operation.id, (this.taken.get(operation.id) ?? 0) + (response.status < 300));
@@ -140,6 +140,11 @@ export class Generated {
       if (response.status === 400) faults.push(...this.unexcused(response.json));
       return faults;
     } });
+    // what was made (a job, a delivery) is asked for later; the newest ones are kept
+    if (['postJob', 'retryJob', 'testWebhook'].includes(operation.id) && json?.id) {
+      this.ids.push(json.id);
+      if (this.ids.length > 60) this.ids.splice(10, 1); // the first ones are those of the walk
+    }
   }
 
   unexcused(problem) {
