@@ -238,7 +238,8 @@ static cJSON *refusals_with(const char *first, const char *second)
 /* The same members when there is no run to look at: nothing is known of it. */
 static cJSON *only_refusals(const char *kind, cJSON *refusals)
 {
-    static const char *const unknown[] = {"minutes", "read_mib", "written_mib", "minutes_from"};
+    static const char *const unknown[] = {"minutes", "read_mib", "written_mib", "error_log_lines",
+                                          "minutes_from"};
     cJSON *answer = cJSON_CreateObject();
     cJSON_AddItemToObject(answer, "arms", cJSON_CreateArray());
     cJSON_AddNumberToObject(answer, "trials", 0);
