@@ -59,12 +59,11 @@ static cJSON *delivery_json(const struct delivery_row *row)
 
 void delivery_list(struct req *req)
 {
-    static const char *const names[] = {"limit", "cursor", NULL};
     struct err err = {.code = ERR_NOT_FOUND};
     struct delivery_page *found = req_alloc(req, sizeof *found);
     req_defer(req, page_cleanup, found);
     found->webhook = req->params[0];
-    if (req_query_only(req, names) < 0 || page_read(req, ids_is_valid, &found->page) < 0)
+    if (page_read(req, ids_is_valid, &found->page) < 0)
         return;
     if (!instance_name_is_valid(found->webhook) ||
         store_read(req->parts->store, list_work, found, &err) < 0) {

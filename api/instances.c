@@ -245,11 +245,10 @@ static void page_cleanup(void *what)
 
 void instance_list(struct req *req)
 {
-    static const char *const names[] = {"limit", "cursor", NULL};
     struct err err;
     struct instance_page *found = req_alloc(req, sizeof *found);
     req_defer(req, page_cleanup, found);
-    if (req_query_only(req, names) < 0 || page_read(req, store_place_is_valid, &found->page) < 0)
+    if (page_read(req, store_place_is_valid, &found->page) < 0)
         return;
     if (store_read(req->parts->store, list_work, found, &err) < 0) {
         problem_err(req, &err);

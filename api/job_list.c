@@ -74,13 +74,10 @@ static int read_filter(struct req *req, struct job_filter *filter)
 
 void job_list(struct req *req)
 {
-    static const char *const names[] = {"limit",    "cursor", "state", "kind",
-                                        "instance", "label",  "since", NULL};
     struct err err;
     struct job_page *found = req_alloc(req, sizeof *found);
     req_defer(req, page_cleanup, found);
-    if (req_query_only(req, names) < 0 || page_read(req, ids_is_valid, &found->page) < 0 ||
-        read_filter(req, &found->filter) < 0)
+    if (page_read(req, ids_is_valid, &found->page) < 0 || read_filter(req, &found->filter) < 0)
         return;
     if (store_read(req->parts->store, list_work, found, &err) < 0) {
         problem_err(req, &err);

@@ -118,10 +118,10 @@ static bool is_listed(const char *name, const char *const *names)
 
 int req_query_only(struct req *req, const char *const *names)
 {
-    for (size_t i = 0; i < req->target.query_count; i++) {
+    for (size_t i = 0; names && i < req->target.query_count; i++) {
         const struct target_query *pair = &req->target.queries[i];
         if (!is_listed(pair->name, names)) {
-            problem_parameter(req, pair->name, "is not a parameter of this list");
+            problem_parameter(req, pair->name, "is not a parameter of this call");
             return -1;
         }
         if (req_query(req, pair->name) != pair->value) {

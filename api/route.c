@@ -7,44 +7,56 @@
 
 #define JSON_ONLY MEDIA_BIT(MEDIA_JSON)
 
+/* What may stand behind the ?. A name that is not known is refused: whoever asks for less than all,
+ * or for a trial of a submit, must not get something else. Probes and scrapers, though, add what
+ * they like, so what is not below /v1 has no list. */
+static const char *const of_none[] = {NULL};
+static const char *const of_pages[] = {"limit", "cursor", NULL};
+static const char *const of_jobs[] = {"limit",    "cursor", "state", "kind",
+                                      "instance", "label",  "since", NULL};
+static const char *const of_verdict[] = {"wait", NULL};
+static const char *const of_key[] = {"key", "wait", NULL};
+static const char *const of_compare[] = {"base", "candidate", NULL};
+static const char *const of_trends[] = {"instance", "kind", "database", "target", "limit", NULL};
+
 /* clang-format off */
 const struct route routes[] = {
     {"GET",    "/livez",                          SCOPE_OPEN,   BODY_NONE, JSON_ONLY, livez_get},
     {"GET",    "/readyz",                         SCOPE_OPEN,   BODY_NONE, JSON_ONLY, readyz_get},
     {"GET",    "/metrics",                        SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_METRICS), metrics_get},
     {"GET",    "/openapi.yaml",                   SCOPE_OPEN,   BODY_NONE, MEDIA_BIT(MEDIA_YAML), openapi_get},
-    {"GET",    "/v1/audit",                       SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, audit_list},
-    {"GET",    "/v1/instances",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_list},
-    {"GET",    "/v1/instances/{name}",            SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_get},
-    {"PUT",    "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, instance_put},
-    {"DELETE", "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, instance_delete},
-    {"POST",   "/v1/instances/{name}/check",      SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, instance_check},
-    {"POST",   "/v1/instances/{name}/reconcile",  SCOPE_ADMIN,  BODY_MAYBE, JSON_ONLY, instance_reconcile},
-    {"GET",    "/v1/jobs",                        SCOPE_READ,   BODY_NONE, JSON_ONLY, job_list},
-    {"POST",   "/v1/jobs",                        SCOPE_SUBMIT, BODY_JSON, JSON_ONLY, job_post},
-    {"GET",    "/v1/jobs/{id}",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, job_get},
-    {"POST",   "/v1/jobs/{id}/cancel",            SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, job_cancel},
-    {"GET",    "/v1/jobs/{id}/trials",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_CSV), trial_list},
-    {"GET",    "/v1/jobs/{id}/report",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_MARKDOWN) | MEDIA_BIT(MEDIA_HTML), report_get},
-    {"GET",    "/v1/jobs/{id}/verdict",           SCOPE_READ,   BODY_NONE, JSON_ONLY, verdict_get},
-    {"POST",   "/v1/jobs/{id}/retry",             SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, job_retry},
-    {"GET",    "/v1/jobs/{id}/events",            SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_EVENTS), job_event_stream},
-    {"GET",    "/v1/events",                      SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_EVENTS), event_stream},
-    {"GET",    "/v1/kinds",                       SCOPE_READ,   BODY_NONE, JSON_ONLY, kind_list},
-    {"GET",    "/v1/mode",                        SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, mode_get},
-    {"POST",   "/v1/mode",                        SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, mode_post},
-    {"POST",   "/v1/plans",                       SCOPE_SUBMIT, BODY_JSON, JSON_ONLY, plan_post},
-    {"GET",    "/v1/jobs/{id}/evidence",          SCOPE_READ,   BODY_NONE, JSON_ONLY, evidence_get},
-    {"GET",    "/v1/compare",                     SCOPE_READ,   BODY_NONE, JSON_ONLY, compare_get},
-    {"GET",    "/v1/trends",                      SCOPE_READ,   BODY_NONE, JSON_ONLY, trend_get},
-    {"GET",    "/v1/verdict",                     SCOPE_READ,   BODY_NONE, JSON_ONLY, verdict_by_key_get},
-    {"GET",    "/v1/webhooks",                    SCOPE_READ,   BODY_NONE, JSON_ONLY, webhook_list},
-    {"GET",    "/v1/webhooks/{name}",             SCOPE_READ,   BODY_NONE, JSON_ONLY, webhook_get},
-    {"PUT",    "/v1/webhooks/{name}",             SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, webhook_put},
-    {"DELETE", "/v1/webhooks/{name}",             SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, webhook_delete},
-    {"POST",   "/v1/webhooks/{name}/test",        SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, webhook_test},
-    {"GET",    "/v1/webhooks/{name}/deliveries",  SCOPE_READ,   BODY_NONE, JSON_ONLY, delivery_list},
-    {"POST",   "/v1/deliveries/{id}/redeliver",   SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, delivery_redeliver},
+    {"GET",    "/v1/audit",                       SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, audit_list, of_pages},
+    {"GET",    "/v1/instances",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_list, of_pages},
+    {"GET",    "/v1/instances/{name}",            SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_get, of_none},
+    {"PUT",    "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, instance_put, of_none},
+    {"DELETE", "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, instance_delete, of_none},
+    {"POST",   "/v1/instances/{name}/check",      SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, instance_check, of_none},
+    {"POST",   "/v1/instances/{name}/reconcile",  SCOPE_ADMIN,  BODY_MAYBE, JSON_ONLY, instance_reconcile, of_none},
+    {"GET",    "/v1/jobs",                        SCOPE_READ,   BODY_NONE, JSON_ONLY, job_list, of_jobs},
+    {"POST",   "/v1/jobs",                        SCOPE_SUBMIT, BODY_JSON, JSON_ONLY, job_post, of_none},
+    {"GET",    "/v1/jobs/{id}",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, job_get, of_none},
+    {"POST",   "/v1/jobs/{id}/cancel",            SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, job_cancel, of_none},
+    {"GET",    "/v1/jobs/{id}/trials",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_CSV), trial_list, of_pages},
+    {"GET",    "/v1/jobs/{id}/report",            SCOPE_READ,   BODY_NONE, JSON_ONLY | MEDIA_BIT(MEDIA_MARKDOWN) | MEDIA_BIT(MEDIA_HTML), report_get, of_none},
+    {"GET",    "/v1/jobs/{id}/verdict",           SCOPE_READ,   BODY_NONE, JSON_ONLY, verdict_get, of_verdict},
+    {"POST",   "/v1/jobs/{id}/retry",             SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, job_retry, of_none},
+    {"GET",    "/v1/jobs/{id}/events",            SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_EVENTS), job_event_stream, of_none},
+    {"GET",    "/v1/events",                      SCOPE_READ,   BODY_NONE, MEDIA_BIT(MEDIA_EVENTS), event_stream, of_none},
+    {"GET",    "/v1/kinds",                       SCOPE_READ,   BODY_NONE, JSON_ONLY, kind_list, of_none},
+    {"GET",    "/v1/mode",                        SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, mode_get, of_none},
+    {"POST",   "/v1/mode",                        SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, mode_post, of_none},
+    {"POST",   "/v1/plans",                       SCOPE_SUBMIT, BODY_JSON, JSON_ONLY, plan_post, of_none},
+    {"GET",    "/v1/jobs/{id}/evidence",          SCOPE_READ,   BODY_NONE, JSON_ONLY, evidence_get, of_none},
+    {"GET",    "/v1/compare",                     SCOPE_READ,   BODY_NONE, JSON_ONLY, compare_get, of_compare},
+    {"GET",    "/v1/trends",                      SCOPE_READ,   BODY_NONE, JSON_ONLY, trend_get, of_trends},
+    {"GET",    "/v1/verdict",                     SCOPE_READ,   BODY_NONE, JSON_ONLY, verdict_by_key_get, of_key},
+    {"GET",    "/v1/webhooks",                    SCOPE_READ,   BODY_NONE, JSON_ONLY, webhook_list, of_pages},
+    {"GET",    "/v1/webhooks/{name}",             SCOPE_READ,   BODY_NONE, JSON_ONLY, webhook_get, of_none},
+    {"PUT",    "/v1/webhooks/{name}",             SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, webhook_put, of_none},
+    {"DELETE", "/v1/webhooks/{name}",             SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, webhook_delete, of_none},
+    {"POST",   "/v1/webhooks/{name}/test",        SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, webhook_test, of_none},
+    {"GET",    "/v1/webhooks/{name}/deliveries",  SCOPE_READ,   BODY_NONE, JSON_ONLY, delivery_list, of_pages},
+    {"POST",   "/v1/deliveries/{id}/redeliver",   SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, delivery_redeliver, of_none},
 };
 /* clang-format on */
 const size_t route_count = sizeof routes / sizeof routes[0];
@@ -187,7 +199,7 @@ void route_dispatch(struct req *req)
         answer_no_route(req, buf_text(&methods));
     } else if (!media_choose(req_header(req, "Accept"), route->sends, &req->media)) {
         problem_answer(req, PROBLEM_NOT_ACCEPTABLE, "Accept names nothing that this path sends");
-    } else if (check_body(req, route) == 0) {
+    } else if (check_body(req, route) == 0 && req_query_only(req, route->query) == 0) {
         lower_id(req, route);
         route->handle(req);
     }

@@ -16,6 +16,7 @@ struct route {
     enum route_body body;
     unsigned sends; /* MEDIA_BITs */
     req_step *handle;
+    const char *const *query; /* names it takes, NULL at the end; NULL: none is looked at */
 };
 
 extern const struct route routes[];
@@ -26,6 +27,6 @@ extern const size_t route_count;
 const struct route *route_find(const char *method, const struct target *target,
                                const char *params[REQ_PARAMS], struct buf *out_allow);
 
-/* Checks Accept and body, and calls the handler of req->route (access.h has found it); answers what
- * is wrong. */
+/* Checks Accept, body and the names of the query, and calls the handler of req->route (access.h has
+ * found it); answers what is wrong. */
 void route_dispatch(struct req *req);

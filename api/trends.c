@@ -77,11 +77,10 @@ static cJSON *series_of(struct req *req, const struct trend_get *get)
 
 void trend_get(struct req *req)
 {
-    static const char *const names[] = {"instance", "kind", "database", "target", "limit", NULL};
     struct err err;
     struct trend_get *get = req_alloc(req, sizeof *get);
     req_defer(req, trend_cleanup, get);
-    if (req_query_only(req, names) < 0 || page_read(req, ids_is_valid, &get->page) < 0)
+    if (page_read(req, ids_is_valid, &get->page) < 0)
         return;
     if (!req_query(req, "limit"))
         get->page.limit = JOBS_DEFAULT;
@@ -166,9 +165,7 @@ static cJSON *read_both(struct compare_get *get)
 
 static int read_ids(struct req *req, struct compare_get *get)
 {
-    static const char *const names[] = {"base", "candidate", NULL};
-    if (req_query_only(req, names) < 0)
-        return -1;
+    static const char *const names[SIDES] = {"base", "candidate"};
     for (int side = 0; side < SIDES; side++) {
         const char *given = req_query(req, names[side]);
         char *id = req_copy(req, given ? given : "", given ? strlen(given) : 0);

@@ -182,11 +182,10 @@ static void answer_found(struct req *req, const struct trial_page *found)
 
 void trial_list(struct req *req)
 {
-    static const char *const names[] = {"limit", "cursor", NULL};
     struct err err;
     struct trial_page *found = req_alloc(req, sizeof *found);
     req_defer(req, page_cleanup, found);
-    if (req_query_only(req, names) < 0 || page_read(req, seq_is_valid, &found->page) < 0)
+    if (page_read(req, seq_is_valid, &found->page) < 0)
         return;
     found->job = req->params[0];
     found->all = req->media == MEDIA_CSV && req->target.query_count == 0;

@@ -127,12 +127,10 @@ static void waited(struct req *req, enum waiting_end end)
         problem_answer(req, PROBLEM_STOPPING, "ask again in a moment; the job is not lost");
 }
 
-/* False: it answered what is wrong. names: of the parameters that the path takes. */
-static bool read_wait(struct req *req, const char *const *names, int *out_seconds)
+/* False: it answered what is wrong. */
+static bool read_wait(struct req *req, int *out_seconds)
 {
     const char *text = req_query(req, "wait");
-    if (req_query_only(req, names) < 0)
-        return false;
     if (!text)
         return true;
     size_t digits = strspn(text, "0123456789");
@@ -155,9 +153,8 @@ static void answer_or_hold(struct req *req, int seconds)
 
 void verdict_get(struct req *req)
 {
-    static const char *const names[] = {"wait", NULL};
     int seconds = 0;
-    if (read_wait(req, names, &seconds))
+    if (read_wait(req, &seconds))
         answer_or_hold(req, seconds);
 }
 
@@ -185,12 +182,11 @@ static int find_owner_work(struct db *db, void *arg, struct err *err)
 
 void verdict_by_key_get(struct req *req)
 {
-    static const char *const names[] = {"key", "wait", NULL};
     struct err err = {0};
     int seconds = 0;
     struct key_owner *owner = req_alloc(req, sizeof *owner);
     req_defer(req, key_owner_cleanup, owner);
-    if (!read_wait(req, names, &seconds))
+    if (!read_wait(req, &seconds))
         return;
     owner->key = req_query(req, "key");
     if (!owner->key || !*owner->key) {

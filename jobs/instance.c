@@ -11,7 +11,7 @@
 static const char *const encryptions[] = {"require", "request", "off", NULL};
 static const char *const environments[] = {"production", "test", "development", NULL};
 
-#define PATH_CHARS 259 /* as LIMIT_PATH_UTF16, in bytes */
+#define PATH_CHARS 259 /* as LIMIT_PATH_UTF16 */
 #define WINDOWS_MAX 50 /* the scheduler looks at all of them each time it hands out jobs */
 
 /* A window as its table fills it; jobs/window.c looks at the time zone. */
@@ -84,7 +84,7 @@ static void set_defaults(struct instance *instance)
 
 static bool is_text_up_to(const cJSON *item, size_t max)
 {
-    return cJSON_IsString(item) && *item->valuestring && strlen(item->valuestring) <= max;
+    return cJSON_IsString(item) && *item->valuestring && json_characters(item->valuestring) <= max;
 }
 
 static void check_texts(const cJSON *array, const char *pointer, size_t max,

@@ -12,14 +12,14 @@ void member_check_labels(const cJSON *labels, struct json_faults *faults)
     int count = 0;
     const cJSON *label;
     cJSON_ArrayForEach(label, labels) {
-        size_t length = strlen(label->string);
+        size_t length = json_characters(label->string);
         count++;
         if (length == 0 || length > LIMIT_LABEL_KEY_CHARS || strchr(label->string, ':'))
             json_fault_add(faults, json_pointer("/labels", label->string),
                            "must have a name of 1 to %d characters without \":\", else "
                            "?label=name:value cannot find it",
                            LIMIT_LABEL_KEY_CHARS);
-        else if (!cJSON_IsString(label) || strlen(label->valuestring) > LIMIT_LABEL_CHARS)
+        else if (!cJSON_IsString(label) || json_characters(label->valuestring) > LIMIT_LABEL_CHARS)
             json_fault_add(faults, json_pointer("/labels", label->string),
                            "must be a text of at most %d characters", LIMIT_LABEL_CHARS);
     }

@@ -235,36 +235,48 @@ static cJSON *refusals_with(const char *first, const char *second)
     return refusals;
 }
 
-static cJSON *only_refusals(cJSON *refusals)
+/* The same members when there is no run to look at: nothing is known of it. */
+static cJSON *only_refusals(const char *kind, cJSON *refusals)
 {
+    static const char *const unknown[] = {"minutes", "read_mib", "written_mib", "error_log_lines",
+                                          "minutes_from"};
     cJSON *answer = cJSON_CreateObject();
     cJSON_AddItemToObject(answer, "arms", cJSON_CreateArray());
+    cJSON_AddNumberToObject(answer, "trials", 0);
+    cJSON *estimate = cJSON_AddObjectToObject(answer, "estimate");
+    for (size_t i = 0; i < JSON_COUNT(unknown); i++)
+        cJSON_AddNullToObject(estimate, unknown[i]);
+    cJSON_AddItemToObject(answer, "probes", cJSON_CreateArray());
+    cJSON_AddItemToObject(answer, "permissions", check_permissions(kind, -1));
     cJSON_AddItemToObject(answer, "refusals", refusals);
+    cJSON_AddItemToObject(answer, "warnings", cJSON_CreateArray());
+    return answer;
+}
+
+/* The run takes the row over; its kind is wanted also when there is none. */
+static cJSON *answer_for(const struct jobs_parts *parts, struct job_row *row, cJSON *refusals,
+                         const struct check_control *control)
+{
+    char *kind = mem_copy(row->kind);
+    struct run *run = run_of(parts, row, refusals);
+    if (run && control)
+        look(run, control, refusals);
+    cJSON *answer = run ? answer_of(run, refusals) : only_refusals(kind, refusals);
+    if (run && control)
+        control->set_session(control->ctx, NULL);
+    run_free(run);
+    free(kind);
     return answer;
 }
 
 cJSON *preview_make(const struct jobs_parts *parts, struct job_row *row, const char *refusal,
                     const struct check_control *control)
 {
-    cJSON *refusals = refusals_with(refusal, NULL);
-    struct run *run = run_of(parts, row, refusals);
-    if (!run)
-        return only_refusals(refusals);
-    look(run, control, refusals);
-    cJSON *answer = answer_of(run, refusals);
-    control->set_session(control->ctx, NULL);
-    run_free(run);
-    return answer;
+    return answer_for(parts, row, refusals_with(refusal, NULL), control);
 }
 
 cJSON *preview_unasked(const struct jobs_parts *parts, struct job_row *row, const char *refusal,
                        const char *why)
 {
-    cJSON *refusals = refusals_with(refusal, why);
-    struct run *run = run_of(parts, row, refusals);
-    if (!run)
-        return only_refusals(refusals);
-    cJSON *answer = answer_of(run, refusals);
-    run_free(run);
-    return answer;
+    return answer_for(parts, row, refusals_with(refusal, why), NULL);
 }

@@ -23,6 +23,9 @@ MUST_CHECK int json_parse_large(const char *text, size_t length, size_t token_ma
 /* The member of an object, exact case; NULL when it is absent. */
 const cJSON *json_member(const cJSON *object, const char *name);
 
+/* Characters of a text in UTF-8 (code points, as JSON Schema counts them), not its bytes. */
+size_t json_characters(const char *text);
+
 /* --- faults ------------------------------------------------------------------------------ */
 
 struct json_fault {

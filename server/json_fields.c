@@ -183,9 +183,9 @@ static bool in_range(const struct json_field *field, double value)
     return !has_limits(field) || (value >= field->min && value <= field->max);
 }
 
-static double count_characters(const char *text)
+size_t json_characters(const char *text)
 {
-    double count = 0;
+    size_t count = 0;
     for (; *text; text++)
         count += ((unsigned char)*text & 0xC0) != 0x80;
     return count;
@@ -206,7 +206,7 @@ static bool is_usable(const struct json_field *field, const cJSON *value)
     switch (field->type) {
     case JSON_TEXT:
         return cJSON_IsString(value) && is_choice(field, value->valuestring) &&
-               in_range(field, count_characters(value->valuestring));
+               in_range(field, (double)json_characters(value->valuestring));
     case JSON_INT:
         return cJSON_IsNumber(value) && trunc(value->valuedouble) == value->valuedouble &&
                fabs(value->valuedouble) <= WHOLE_MAX && in_range(field, value->valuedouble);

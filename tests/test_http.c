@@ -1,4 +1,5 @@
 /* The HTTP layer as clients meet it: answers, errors, conditions, long polls, shutdown. */
+#include "api/route.h"
 #include "server/buf.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -412,6 +413,32 @@ static void only_the_loopback_is_served_without_tokens(void **state)
     }
 }
 
+/* "?dry_run=true" behind a submit must not submit. Probes may add what they like. */
+static void a_query_that_a_call_does_not_have_is_refused(void **state)
+{
+    struct http_kit *kit = *state;
+    for (size_t i = 0; i < route_count; i++) {
+        const struct route *route = &routes[i];
+        struct buf target = {0};
+        for (const char *at = route->path; *at; at++) {
+            buf_add(&target, *at == '{' ? "x" : "");
+            if (*at == '{')
+                at += strcspn(at, "}");
+            else
+                buf_add_char(&target, *at);
+        }
+        buf_add(&target, "?dry_run=true");
+        struct reply reply = call(kit->port, route->method, buf_text(&target), NULL,
+                                  route->body == BODY_JSON ? "{}" : NULL);
+        bool is_ours = strncmp(route->path, "/v1/", 4) == 0;
+        if (reply.status != (is_ours ? 400 : 200) ||
+            (is_ours && !strstr(reply.body, "\"parameter\":\"dry_run\"")))
+            fail_msg("%s %s: %d %s", route->method, buf_text(&target), reply.status, reply.body);
+        reply_fini(&reply);
+        buf_fini(&target);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_held_request_has_no_deadline),
         HTTP_TEST(who_waits_is_told_that_we_stop),
         HTTP_TEST(only_the_loopback_is_served_without_tokens),
+        HTTP_TEST(a_query_that_a_call_does_not_have_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

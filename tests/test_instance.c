@@ -1,6 +1,7 @@
 /* An instance's definition: every field with wrong values, defaults, and the way to the store and
  * back. */
 #include "jobs/instance.h"
+#include "server/buf.h"
 #include "server/mem.h"
 #include "tests/jobs_kit.h"
 
@@ -216,6 +217,48 @@ static void accepts_what_the_contract_allows(void **state)
     }
 }
 
+/* A u with dots, `count` times: two bytes each. The caller frees it. */
+static char *letters(const char *before, int count, const char *after)
+{
+    struct buf text = {0};
+    buf_add(&text, before);
+    for (int i = 0; i < count; i++)
+        buf_add(&text, "\xC3\xBC");
+    buf_add(&text, after);
+    return buf_take(&text);
+}
+
+/* The contract, as JSON Schema, counts characters. */
+static void counts_characters_and_not_their_bytes(void **state)
+{
+    static const struct {
+        const char *pointer, *before, *after;
+        int most;
+        const char *fault;
+    } texts[] = {
+        {"/lanes", "['", "']", 64, "/lanes/0"},
+        {"/login", "'", "'", 128, "/login"},
+        {"/labels", "{'site':'", "'}", 200, "/labels/site"},
+        {"/labels", "{'", "':'x'}", 64, NULL},
+        {"/allow", "{'paths':['/", "']}", 258, "/allow/paths/0"},
+    };
+    for (size_t i = 0; i < JSON_COUNT(texts) * 2; i++) {
+        bool fits = i % 2 == 0;
+        const char *pointer = texts[i / 2].pointer;
+        struct instance instance;
+        struct json_faults faults = {0};
+        char *value = letters(texts[i / 2].before, texts[i / 2].most + !fits, texts[i / 2].after);
+        int rc = read_with(place_of(state), pointer, value, &instance, &faults);
+        if ((rc == 0) != fits)
+            fail_msg("%s with %d letters", pointer, texts[i / 2].most + !fits);
+        if (!fits && texts[i / 2].fault)
+            jobs_kit_expect_fault(&faults, texts[i / 2].fault, "characters");
+        free(value);
+        json_faults_fini(&faults);
+        instance_fini(&instance);
+    }
+}
+
 static void refuses_a_certificate_without_required_encryption(void **state)
 {
     static const char *const encryptions[] = {"'off'", "'request'"};
@@ -368,6 +411,7 @@ int main(void)
         JOBS_TEST(refuses_each_member_of_a_wrong_type),
         JOBS_TEST(tells_all_faults_at_once_and_each_place_once),
         JOBS_TEST(accepts_what_the_contract_allows),
+        JOBS_TEST(counts_characters_and_not_their_bytes),
         JOBS_TEST(refuses_a_certificate_without_required_encryption),
         JOBS_TEST(tells_all_faults_at_once),
         JOBS_TEST(refuses_more_windows_than_a_scheduler_can_look_at),

@@ -219,6 +219,10 @@ static void every_example_is_accepted(void **state)
     cJSON_Delete(answer);
 }
 
+#define A8 "aaaaaaaa"
+#define A64 A8 A8 A8 A8 A8 A8 A8 A8
+#define A128 A64 A64
+
 /* Schema and service say the same of these. */
 static void the_schema_and_the_service_agree(void **state)
 {
@@ -274,6 +278,8 @@ static void the_schema_and_the_service_agree(void **state)
          false},
         {"backup_history", "{'databases':null,'types':['log'],'include_copy_only':true}", true},
         {"backup_history", "{'types':['file']}", false},
+        {"backup_history", "{'databases':['" A128 "']}", true},
+        {"backup_history", "{'databases':['" A128 "a']}", false},
         {"backup_history", "{'include_copy_only':1}", false},
     };
     cJSON *answer = kinds(*state);

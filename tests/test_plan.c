@@ -1,6 +1,7 @@
 /* A plan's way to the store and back. */
 #include "jobs/member.h"
 #include "jobs/plan.h"
+#include "jobs/preview.h"
 #include "server/mem.h"
 #include "tests/jobs_kit.h"
 
@@ -120,6 +121,25 @@ static void refuses_a_stored_plan_that_makes_no_sense(void **state)
     }
 }
 
+/* The instance can go between the check of the body and the look at it. */
+static void has_all_its_members_when_nothing_is_known(void **state)
+{
+    struct jobs_place *place = *state;
+    static const char *const members[] = {"arms",        "trials",   "estimate", "probes",
+                                          "permissions", "refusals", "warnings"};
+    struct job_row row = jobs_place_job("gone", NULL);
+    cJSON *answer = preview_unasked(&place->parts, &row, NULL, "nobody was asked");
+    for (size_t i = 0; i < JSON_COUNT(members); i++)
+        if (!json_member(answer, members[i]))
+            fail_msg("there is no %s", members[i]);
+    assert_int_equal(cJSON_GetArraySize(answer), JSON_COUNT(members));
+    assert_true(cJSON_GetArraySize(json_member(answer, "permissions")) > 0);
+    assert_int_equal(cJSON_GetArraySize(json_member(answer, "refusals")), 2);
+    assert_true(cJSON_IsNull(json_member(json_member(answer, "estimate"), "minutes")));
+    cJSON_Delete(answer);
+    job_row_fini(&row);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +147,7 @@ int main(void)
         cmocka_unit_test(comes_back_when_it_is_as_big_as_may_be),
         cmocka_unit_test(goes_on_counting_blocks_when_steps_are_added),
         cmocka_unit_test(refuses_a_stored_plan_that_makes_no_sense),
+        JOBS_TEST(has_all_its_members_when_nothing_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

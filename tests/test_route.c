@@ -1,4 +1,5 @@
 /* The table of routes: what it finds, and that the document says the same. */
+#include "api/access.h"
 #include "api/embedded.h"
 #include "api/etag.h"
 #include "api/media.h"
@@ -98,68 +99,198 @@ static void the_scopes_are_those_of_the_contract(void **state)
 
 /* --- the document -------------------------------------------------------------------------- */
 
-/* True when openapi.yaml has this verb under this path: two and four blanks deep, as we write it.
- */
-static bool document_has(const char *method, const char *path)
+/* openapi.yaml is read line by line, as we write it: paths are two blanks deep, verbs four, their
+ * parts six, statuses and parameters eight. */
+
+static bool begins(const char *line, const char *with)
 {
-    char *path_line = mem_format("\n  %s:\n", path);
-    const char *at = strstr(embedded_openapi, path_line);
-    bool found = false;
-    if (at) {
-        for (at += strlen(path_line); !found && strncmp(at, "    ", 4) == 0;
-             at = strchr(at, '\n') + 1)
-            found = at[4] != ' ' && strncasecmp(at + 4, method, strlen(method)) == 0 &&
-                    at[4 + strlen(method)] == ':';
+    return strncmp(line, with, strlen(with)) == 0;
+}
+
+static const char *next_line(const char *line)
+{
+    return line + strcspn(line, "\n") + 1;
+}
+
+/* One operation of the document. */
+struct operation {
+    char path[128];
+    char method[16];
+    const char *text; /* its first line below the verb */
+};
+
+/* Goes to the operation after *at (at first: NULL). False at the end. */
+static bool next_operation(const char **at, struct operation *operation)
+{
+    const char *line = *at;
+    if (!line) {
+        line = strstr(embedded_openapi, "\npaths:\n");
+        assert_non_null(line);
+        line += strlen("\npaths:\n");
     }
-    free(path_line);
+    for (; line[0] == ' ' || line[0] == '\n'; line = next_line(line)) {
+        if (begins(line, "  /"))
+            (void)snprintf(operation->path, sizeof operation->path, "%.*s",
+                           (int)strcspn(line + 2, ":"), line + 2);
+        if (!begins(line, "    ") || line[4] == ' ' || begins(line, "    parameters:"))
+            continue;
+        (void)snprintf(operation->method, sizeof operation->method, "%.*s",
+                       (int)strcspn(line + 4, ":"), line + 4);
+        operation->text = *at = next_line(line);
+        return true;
+    }
+    return false;
+}
+
+static const struct route *route_of(const struct operation *operation)
+{
+    for (size_t i = 0; i < route_count; i++)
+        if (strcasecmp(routes[i].method, operation->method) == 0 &&
+            strcmp(routes[i].path, operation->path) == 0)
+            return &routes[i];
+    return NULL;
+}
+
+/* The first line of the operation that begins so, or NULL. */
+static const char *line_of(const struct operation *operation, const char *with)
+{
+    for (const char *line = operation->text; begins(line, "      "); line = next_line(line))
+        if (begins(line, with))
+            return line;
+    return NULL;
+}
+
+static bool has_status(const struct operation *operation, int status)
+{
+    char with[32];
+    (void)snprintf(with, sizeof with, "        \"%d\":", status);
+    return line_of(operation, with) != NULL;
+}
+
+static bool has_parameter(const struct operation *operation, const char *name)
+{
+    char *shared = mem_format("        - {$ref: \"#/components/parameters/%s\"}", name);
+    char *own = mem_format("        - {name: %s, in: query", name);
+    char *longer = mem_format("        - name: %s\n          in: query\n", name);
+    bool found =
+        line_of(operation, shared) || line_of(operation, own) || line_of(operation, longer);
+    free(shared);
+    free(own);
+    free(longer);
     return found;
 }
 
-static bool table_has(const char *method, size_t length, const char *path)
-{
-    for (size_t i = 0; i < route_count; i++)
-        if (strlen(routes[i].method) == length &&
-            strncasecmp(routes[i].method, method, length) == 0 && strcmp(routes[i].path, path) == 0)
-            return true;
-    return false;
-}
-
-static void each_route_stands_in_the_document(void **state)
+static void the_document_has_each_route_and_no_other(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < route_count; i++)
-        if (!document_has(routes[i].method, routes[i].path))
-            fail_msg("openapi.yaml lacks %s %s", routes[i].method, routes[i].path);
-}
-
-static bool is_verb(const char *at, size_t length)
-{
-    static const char *const verbs[] = {"get", "put", "post", "delete", "patch", "head", "options"};
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
-        if (strlen(verbs[i]) == length && strncmp(at, verbs[i], length) == 0)
-            return true;
-    return false;
-}
-
-static void the_document_has_no_route_more(void **state)
-{
-    (void)state;
-    char path[128] = "";
+    struct operation operation;
     size_t count = 0;
-    const char *line = strstr(embedded_openapi, "\npaths:\n");
-    assert_non_null(line);
-    for (line += strlen("\npaths:\n"); line[0] == ' ' || line[0] == '\n';
-         line = strchr(line, '\n') + 1) {
-        size_t length = strcspn(line + 4, ":\n");
-        if (strncmp(line, "  /", 3) == 0) {
-            (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(line + 2, ":"), line + 2);
-        } else if (strncmp(line, "    ", 4) == 0 && is_verb(line + 4, length)) {
-            if (!table_has(line + 4, length, path))
-                fail_msg("openapi.yaml has %.*s %s", (int)length, line + 4, path);
-            count++;
-        }
-    }
+    for (const char *at = NULL; next_operation(&at, &operation); count++)
+        if (!route_of(&operation))
+            fail_msg("openapi.yaml has %s %s", operation.method, operation.path);
     assert_int_equal(count, route_count);
+}
+
+static void the_document_tells_the_scope_of_each_route(void **state)
+{
+    (void)state;
+    struct operation operation;
+    for (const char *at = NULL; next_operation(&at, &operation);) {
+        enum scope scope = route_of(&operation)->scope;
+        char *wanted = scope == SCOPE_OPEN ? mem_copy("      security: []\n")
+                                           : mem_format("      security: [{}, {bearer: [%s]}]\n",
+                                                        scope_name(scope));
+        if (!line_of(&operation, wanted))
+            fail_msg("%s %s: wanted %s", operation.method, operation.path, wanted);
+        free(wanted);
+    }
+}
+
+/* What the layers before the handlers answer, and what follows from the table. */
+static bool is_wanted(const struct route *route, int status)
+{
+    static const int always[] = {400, 403, 405, 406, 413, 414, 415, 431, 505};
+    static const int closed[] = {401, 429, 500, 503};
+    for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+        if (always[i] == status)
+            return true;
+    for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
+        if (closed[i] == status && route->scope > SCOPE_OPEN)
+            return true;
+    bool changes = strcmp(route->method, "PUT") == 0 || strcmp(route->method, "DELETE") == 0;
+    return status == 412 && changes;
+}
+
+/* Statuses that only handlers give: the contract test provokes each of them. */
+static bool is_of_handlers(int status)
+{
+    static const int handlers[] = {200, 201, 202, 204, 304, 404, 408, 409, 422};
+    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++)
+        if (handlers[i] == status)
+            return true;
+    return false;
+}
+
+static void the_document_has_each_status_and_no_other(void **state)
+{
+    (void)state;
+    struct operation operation;
+    for (const char *at = NULL; next_operation(&at, &operation);) {
+        const struct route *route = route_of(&operation);
+        bool has_success = false;
+        for (int status = 100; status < 600; status++) {
+            bool there = has_status(&operation, status);
+            bool ready = strcmp(route->path, "/readyz") == 0 && status == 503;
+            has_success |= there && status < 300;
+            if (there != is_wanted(route, status) && !is_of_handlers(status) && !ready)
+                fail_msg("%s %s: status %d %s", operation.method, operation.path, status,
+                         there ? "is too much" : "is missing");
+        }
+        assert_true(has_success);
+        assert_null(line_of(&operation, "        default:"));
+        if (strchr(route->path, '{') && strcmp(route->method, "PUT") != 0)
+            assert_true(has_status(&operation, 404));
+    }
+}
+
+static void the_document_has_the_queries_of_each_route_and_no_other(void **state)
+{
+    (void)state;
+    struct operation operation;
+    for (const char *at = NULL; next_operation(&at, &operation);) {
+        const struct route *route = route_of(&operation);
+        size_t known = 0;
+        size_t there = 0;
+        for (; route->query && route->query[known]; known++)
+            if (!has_parameter(&operation, route->query[known]))
+                fail_msg("%s %s: the query %s is missing", operation.method, operation.path,
+                         route->query[known]);
+        for (const char *line = operation.text; begins(line, "      "); line = next_line(line))
+            there += begins(line, "          in: query\n") ||
+                     begins(line, "        - {$ref: \"#/components/parameters/limit\"}") ||
+                     begins(line, "        - {$ref: \"#/components/parameters/cursor\"}") ||
+                     (begins(line, "        - {name: ") && strstr(line, ", in: query, ") &&
+                      strstr(line, ", in: query, ") < next_line(line));
+        if (there != known)
+            fail_msg("%s %s: %zu queries in the document, %zu here", operation.method,
+                     operation.path, there, known);
+    }
+}
+
+/* Bodies: one that is needed is required, {} is of those that take none; a GET has none. */
+static void the_document_has_the_body_of_each_route(void **state)
+{
+    (void)state;
+    struct operation operation;
+    for (const char *at = NULL; next_operation(&at, &operation);) {
+        const struct route *route = route_of(&operation);
+        bool there = line_of(&operation, "      requestBody:") != NULL;
+        bool required = line_of(&operation, "        required: true\n") != NULL;
+        bool wants = strcmp(route->method, "POST") == 0 || strcmp(route->method, "PUT") == 0;
+        if (there != wants || required != (route->body == BODY_JSON))
+            fail_msg("%s %s: body %d, required %d", operation.method, operation.path, there,
+                     required);
+    }
 }
 
 /* --- small helpers of the routes ----------------------------------------------------------- */
@@ -241,8 +372,11 @@ int main(void)
         cmocka_unit_test(a_route_is_found_by_method_and_path),
         cmocka_unit_test(only_health_and_the_document_are_open),
         cmocka_unit_test(the_scopes_are_those_of_the_contract),
-        cmocka_unit_test(each_route_stands_in_the_document),
-        cmocka_unit_test(the_document_has_no_route_more),
+        cmocka_unit_test(the_document_has_each_route_and_no_other),
+        cmocka_unit_test(the_document_tells_the_scope_of_each_route),
+        cmocka_unit_test(the_document_has_each_status_and_no_other),
+        cmocka_unit_test(the_document_has_the_queries_of_each_route_and_no_other),
+        cmocka_unit_test(the_document_has_the_body_of_each_route),
         cmocka_unit_test(accept_chooses_what_is_offered),
         cmocka_unit_test(only_json_in_utf8_is_json),
         cmocka_unit_test(tags_are_compared_as_rfc_9110_says),

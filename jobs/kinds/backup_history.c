@@ -4,6 +4,7 @@
 #include "jobs/kinds/history_report.h"
 #include "jobs/kinds/kinds.h"
 #include "jobs/measure/history.h"
+#include "jobs/measure/tsql_text.h"
 #include "jobs/run.h"
 #include "jobs/send.h"
 #include "jobs/target.h"
@@ -68,9 +69,12 @@ static void check_databases(const cJSON *databases, struct json_faults *faults)
     const cJSON *item;
     cJSON_ArrayForEach(item, databases) {
         const char *at = json_pointer_index("/parameters/databases", index++);
-        if (!cJSON_IsString(item) || !*item->valuestring ||
-            strlen(item->valuestring) > (size_t)LIMIT_SQL_NAME_UTF16 * 3)
-            json_fault_add(faults, at, "must be a database's name, 1 to %d characters",
+        size_t units = 0;
+        if (!cJSON_IsString(item) || !tsql_text_is_clean(item->valuestring, &units) || units == 0 ||
+            units > LIMIT_SQL_NAME_UTF16)
+            json_fault_add(faults, at,
+                           "must be a database's name of 1 to %d UTF-16 units without control "
+                           "characters",
                            LIMIT_SQL_NAME_UTF16);
         else if (stands_before(databases, item))
             json_fault_add(faults, at, "stands in the list twice");

@@ -245,7 +245,9 @@ static bool fault_before(struct frame *f, enum flow *flow)
         else
             sim_raise_text(s, fault.number, fault.severity, fault.state,
                            sim_message_text(f->arena, fault.number, s->language, NULL, 0));
-        *flow = sim_after(f, fault.severity <= 10, 0, -1);
+        if (fault.severity <= 10) /* a message, no error: the statement runs all the same */
+            return false;
+        *flow = sim_after(f, false, 0, -1);
         return true;
     }
     return false;
