@@ -243,8 +243,7 @@ static void a_small_backup_counts_only_with_its_success_message(void **state)
     (void)state;
     struct harness *house = harness_start(NULL);
     harness_register(house, ALLOW);
-    sweep_fault(house->sim, "{'do':'error','match':'BACKUP DATABASE [model]','number':3003,"
-                            "'severity':10,'text':'only a message'}");
+    sweep_fault(house->sim, "{'do':'skip','match':'BACKUP DATABASE [model]'}");
     cJSON *job = sweep_run(house,
                            SWEEP(",'buffercount':[50],'targets':[{'name':'disk','paths':"
                                  "['/var/opt/mssql/backup']}]",

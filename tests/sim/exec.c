@@ -239,6 +239,10 @@ static bool fault_before(struct frame *f, enum flow *flow)
         *flow = FLOW_END;
         return true;
     }
+    if (sim_fault_hit(s->sim, SIM_SKIP, s->statement, f->arena, &fault)) {
+        *flow = sim_after(f, true, 0, -1);
+        return true;
+    }
     if (sim_fault_hit(s->sim, SIM_ERROR, s->statement, f->arena, &fault)) {
         if (fault.text)
             sim_raise_text(s, fault.number, fault.severity, fault.state, fault.text);

@@ -26,6 +26,7 @@ static const struct verb verbs[] = {
     {"drop_at_percent", SIM_DROP_AT_PERCENT, 50},
     {"drop_after_4035", SIM_DROP_AFTER_4035, 0},
     {"error", SIM_ERROR, 0},
+    {"skip", SIM_SKIP, 0},
     {"error_at_percent", SIM_ERROR_AT_PERCENT, 50},
     {"error_after_4035", SIM_ERROR_LATE, 0},
     {"ignore_attention", SIM_IGNORE_ATTENTION, 0},

@@ -182,6 +182,7 @@ enum sim_fault_kind {
     SIM_DROP_AT_PERCENT,
     SIM_DROP_AFTER_4035,
     SIM_ERROR,
+    SIM_SKIP, /* answered, not run */
     SIM_ERROR_AT_PERCENT,
     SIM_IGNORE_ATTENTION,
     SIM_IGNORE_CLOSE, /* the end of the connection */
