@@ -207,6 +207,9 @@ static void warns_of_somebody_elses_snapshot_and_leaves_it_alone(void **state)
 #define CUSTOM_LOGIN(role)                                                                         \
     "{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1','sysadmin':true},"            \
     "{'name':'bench','password':'b','roles':{'AdventureWorks':[" role "]}}]}"
+#define SYSADMIN_TOO                                                                               \
+    "{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1','sysadmin':true},"            \
+    "{'name':'bench','password':'b','sysadmin':true}]}"
 #define CUSTOM_ALLOW                                                                               \
     "'allow':{'paths':['/tmp'],'custom_sql':true},'limits':{'min_free_disk_mib':1},"               \
     "'custom_login':'bench','custom_password':{'env':'SWEETSPOT_SECRET_BENCH'}"
@@ -238,10 +241,8 @@ static void runs_sql_of_the_jobs_own_under_a_login_of_its_own(void **state)
 static void refuses_a_login_that_is_more_than_it_may_be(void **state)
 {
     (void)state;
-    static const char *const scenarios[] = {
-        CUSTOM_LOGIN("'db_owner'"), CUSTOM_LOGIN("'db_backupoperator'"),
-        "{'time_scale':0,'logins':[{'name':'sa','password':'Sweetspot-1','sysadmin':true},"
-        "{'name':'bench','password':'b','sysadmin':true}]}"};
+    static const char *const scenarios[] = {CUSTOM_LOGIN("'db_owner'"),
+                                            CUSTOM_LOGIN("'db_backupoperator'"), SYSADMIN_TOO};
     static const char *const words[] = {
         "is a member of db_owner", "is a member of db_backupoperator", "is a member of sysadmin"};
     assert_int_equal(setenv("SWEETSPOT_SECRET_BENCH", "b", 1), 0);
