@@ -98,7 +98,7 @@ export class Generated {
 
   query(operation) {
     const pairs = operation.parameters.filter(({ it }) => it.in === 'query' && (it.required || this.chance(0.4))).map(({ at, it }) => {
-      const pool = { base: this.ids, candidate: this.ids, wait: ['0', '1'], instance: ['sql01', 'nobody'], kind: ['backup_sweep', 'backup_history'] }[it.name];
+      const pool = { base: this.ids, candidate: this.ids, wait: ['0', '1'], key: ['change-1042', 'retry-1042', 'nobody'], instance: ['sql01', 'nobody'], kind: ['backup_sweep', 'backup_history'] }[it.name];
       const value = pool ? this.pick(pool) : this.value(at.join(), () => this.draw.draw(it.schema, it.name));
       return `${it.name}=${encodeURIComponent(value)}`;
     });
@@ -112,7 +112,7 @@ export class Generated {
     for (const { at, it } of operation.parameters.filter(({ it }) => it.in === 'header' && this.chance(0.2)))
       given[it.name.toLowerCase()] = values[it.name] ? this.pick(values[it.name]) : this.value(at.join(), () => this.draw.draw(it.schema, it.name));
     const types = Object.keys(Object.entries(operation.responses).find(([status]) => status < 300)[1].it.content ?? {});
-    if (types.length > 0 && this.chance(0.2)) given.accept = this.pick(types.filter(type => type !== 'text/html'));
+    if (types.length > 0 && this.chance(0.2)) given.accept = this.pick(types);
     return given;
   }
 

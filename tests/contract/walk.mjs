@@ -133,8 +133,8 @@ export class Walk {
     }
     const id = this.ids.sweep;
     await this.call('GET /v1/jobs/{id}/report', { id, headers: { accept: 'text/markdown' }, status: 200 });
-    // Not there in every build: then Accept names nothing that is sent.
-    await this.call('GET /v1/jobs/{id}/report', { id, headers: { accept: 'text/html' }, status: [200, 406] });
+    for (const one of Object.values(this.ids).filter(one => one !== this.ids.failing))
+      await this.call('GET /v1/jobs/{id}/report', { id: one, headers: { accept: 'text/html' }, status: 200 });
     for (const what of ['', '/trials', '/report', '/evidence', '/verdict', '/events'])
       await this.call(`GET /v1/jobs/{id}${what}`, { status: 404 });
     await this.call('GET /v1/jobs/{id}', { id: id.toUpperCase(), status: 200 });
@@ -188,10 +188,11 @@ export class Walk {
     let last = -1;
     for (const block of body.toString().split('\n\n').filter(text => text.includes('data: '))) {
       const event = block.match(/^event: (.*)$/m)?.[1];
-      const number = Number(block.match(/^id: (.*)$/m)?.[1]);
+      const number = Number(block.match(/^id: (.*)$/m)?.[1] ?? NaN);
       const schema = schemas[event];
       if (!schema) faults.push(`event ${event}`);
       else faults.push(...this.side.document.faults(['components', 'schemas', schema], JSON.parse(block.match(/^data: (.*)$/m)[1]), true).map(fault => `${event} ${fault}`));
+      if (Number.isNaN(number)) continue; // how far a running trial is: it is not stored, and has no id
       if (!(number > last)) faults.push(`id ${number} after ${last}`);
       last = number;
     }
@@ -208,10 +209,12 @@ export class Walk {
     await this.call(retry, { status: 404 });
     const key = { 'idempotency-key': 'retry-1042' };
     const first = await this.call(retry, { id: this.ids.history, headers: key, status: 202 });
-    const again = await this.call(retry, { id: this.ids.history, headers: key, status: [200, 202] });
-    if (again.status === 200) await this.call(retry, { id: this.ids.failing, headers: key, status: 422 });
-    for (const { json } of [first, again])
-      await this.call('GET /v1/jobs/{id}', { id: json.id, headers: { prefer: 'wait=30' }, status: 200 });
+    await this.call(retry, { id: this.ids.history, headers: key, status: 200 });
+    await this.call(retry, { id: this.ids.failing, headers: key, status: 422 });
+    await this.call('GET /v1/jobs/{id}', { id: first.json.id, headers: { prefer: 'wait=30' }, status: 200 });
+    await this.call('GET /v1/verdict', { query: '?key=retry-1042', status: 200 });
+    await this.call('GET /v1/verdict', { query: '?key=nobody', status: 404 });
+    await this.call('GET /v1/verdict', { query: '?wait=1', status: 400 });
     await this.call('POST /v1/jobs/{id}/cancel', { id: this.ids.sweep, status: 409 });
     await this.call('POST /v1/jobs/{id}/cancel', { status: 404 });
   }
@@ -269,6 +272,10 @@ export class Walk {
     await this.call('POST /v1/mode', { json: { mode: 'paused' }, status: 200 });
     const { json: job } = await this.call('POST /v1/jobs', { json: jobs.sweep, headers: { prefer: 'wait=1' }, status: 202 });
     const id = job.id;
+    const { json: keyed } = await this.call('POST /v1/jobs', { json: jobs.sweep, headers: { 'idempotency-key': 'late-1' }, status: 202 });
+    await this.call('GET /v1/verdict', { query: '?key=late-1', status: 408 });
+    await this.call('POST /v1/jobs/{id}/cancel', { id: keyed.id, status: 202 });
+    await this.call('GET /v1/verdict', { query: '?key=late-1', status: 409 });
     await this.call('GET /v1/jobs/{id}/verdict', { id, status: 408 });
     await this.call('GET /v1/jobs/{id}/verdict', { id, query: '?wait=1', status: 408 });
     await this.call('GET /v1/jobs/{id}/report', { id, status: 404 });
@@ -331,6 +338,7 @@ export class Walk {
       await call({ body: 'x'.repeat((1 << 20) + 1), headers: { 'content-type': 'application/json' }, status: 413 });
       await call({ query: `?x=${'y'.repeat(8192)}`, status: 414 });
       await call({ body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' }, status: 415 });
+      await call({ body: '{}', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' }, status: 415 });
       await call({ headers: { 'x-long': 'y'.repeat(17000) }, status: 431 });
       await this.raw(operation, `${operation.method} ${at.path} HTTP/1.2\r\nHost: 127.0.0.1\r\n\r\n`, 505);
       await this.otherMethods(operation, at.path);
