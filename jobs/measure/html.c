@@ -1,32 +1,15 @@
 #include "jobs/measure/html.h"
 
-#include "server/json_scan.h"
+#include "server/unseen.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
-static uint32_t code_of(const unsigned char *text, size_t length)
-{
-    static const unsigned char first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    uint32_t code = text[0] & first_bits[length];
-    for (size_t i = 1; i < length; i++)
-        code = code << 6 | (text[i] & 0x3F);
-    return code;
-}
-
-/* Marks, embeddings, overrides and isolates of direction, and the ends of lines and paragraphs
- * that do not look like it: with them a name reads as another one. */
-static bool misleads(uint32_t code)
-{
-    return code == 0x61C || code == 0x200E || code == 0x200F ||
-           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
-}
-
 static bool is_control(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7F && code < 0xA0);
+    return (code > 0 && code < 0x20) || (code >= 0x7F && code < 0xA0);
 }
 
 static const char *entity_of(uint32_t code)
@@ -47,34 +30,30 @@ static const char *entity_of(uint32_t code)
     }
 }
 
-static void add_character(struct buf *out, const char *text, size_t length, bool keeps_lines,
-                          bool shows_marks)
+static void add_unseen(struct buf *out, uint32_t code, bool keeps_lines, bool shows_marks)
 {
-    uint32_t code = code_of((const unsigned char *)text, length);
-    const char *entity = entity_of(code);
-    if (entity)
-        buf_add(out, entity);
-    else if (is_control(code))
+    if (is_control(code))
         buf_add(out, keeps_lines && code == '\n' ? "\n" : keeps_lines && code == '\t' ? "\t" : " ");
-    else if (misleads(code) && shows_marks)
+    else if (shows_marks && code != 0)
         buf_format(out, "<span class=\"mark\">U+%04X</span>", code);
-    else if (misleads(code) || code == 0xFFFE || code == 0xFFFF)
-        buf_add(out, REPLACEMENT);
     else
-        buf_add_bytes(out, text, length);
+        buf_add(out, REPLACEMENT);
 }
 
 static void add(struct buf *out, const char *text, bool keeps_lines, bool shows_marks)
 {
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t length = json_utf8_length(text, left);
-        if (length == 0)
-            buf_add(out, REPLACEMENT);
+    bool unseen;
+    size_t step;
+    for (; *text; text += step) {
+        step = unseen_step(text, &unseen);
+        uint32_t code = unseen_code(text, step);
+        const char *entity = entity_of(code);
+        if (unseen)
+            add_unseen(out, code, keeps_lines, shows_marks);
+        else if (entity)
+            buf_add(out, entity);
         else
-            add_character(out, text, length, keeps_lines, shows_marks);
-        text += length ? length : 1;
-        left -= length ? length : 1;
+            buf_add_bytes(out, text, step);
     }
 }
 
