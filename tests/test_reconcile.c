@@ -156,8 +156,8 @@ static void asks_again_when_the_version_is_not_told(void **state)
 {
     (void)state;
     struct harness *house = house_of();
-    sweep_fault(house->sim, "{'do':'error','match':'SELECT CONVERT(nvarchar(128), SERVERPROPERTY',"
-                            "'nth':1,'number':3003,'severity':10,'text':'no row'}");
+    sweep_fault(house->sim,
+                "{'do':'skip','match':'SELECT CONVERT(nvarchar(128), SERVERPROPERTY','nth':1}");
     cJSON *job = sweep_run(house, SWEEP(",'buffercount':[50]" TO_DISK, SHORT), NULL);
     assert_string_not_equal(text_at(job, "state"), "failed");
     assert_string_equal(text_at(job, "cleanup"), "done");
