@@ -23,7 +23,7 @@ static cJSON *let_go(struct asking *asking)
         return NULL;
     asking->held = false;
     cJSON *answer = jobs_check_end(asking->req->parts->jobs, asking->checking);
-    deadline_clear(asking->req->http->deadlines, &asking->deadline);
+    deadline_clear(asking->req->http->ends, &asking->deadline);
     return answer;
 }
 
@@ -78,7 +78,7 @@ void asking_hold(struct req *req, asking_begin *begin, asking_answered *answered
     req->held_by = asking;
     req_hold(req, resumed);
     asking->checking = begin(req, on_check, asking);
-    deadline_set(req->http->deadlines, &asking->deadline,
+    deadline_set(req->http->ends, &asking->deadline,
                  clock_mono_ns() + asking_limit_ms(req) * 1000000);
     if (!asking->checking)
         release_once(asking);

@@ -64,14 +64,18 @@ static void remove_locked(struct deadlines *deadlines, struct deadline *deadline
     sink_locked(deadlines, last->place);
 }
 
+static void pass_first_locked(struct deadlines *deadlines) NEEDS(deadlines->lock)
+{
+    struct deadline *due = deadlines->heap[1];
+    remove_locked(deadlines, due);
+    due->passed(due);
+}
+
 static void fire_locked(struct deadlines *deadlines) NEEDS(deadlines->lock)
 {
     int64_t now_ns = clock_mono_ns();
-    while (deadlines->count > 0 && deadlines->heap[1]->at_ns <= now_ns) {
-        struct deadline *due = deadlines->heap[1];
-        remove_locked(deadlines, due);
-        due->passed(due);
-    }
+    while (deadlines->count > 0 && deadlines->heap[1]->at_ns <= now_ns)
+        pass_first_locked(deadlines);
 }
 
 static void *run(void *arg)
@@ -148,5 +152,13 @@ void deadline_clear(struct deadlines *deadlines, struct deadline *deadline)
     lock_take(&deadlines->lock);
     if (deadline->place > 0)
         remove_locked(deadlines, deadline);
+    lock_drop(&deadlines->lock);
+}
+
+void deadlines_hasten(struct deadlines *deadlines)
+{
+    lock_take(&deadlines->lock);
+    if (deadlines->count > 0)
+        pass_first_locked(deadlines);
     lock_drop(&deadlines->lock);
 }

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define POOL_THREADS 2u         /* measured: more do not help, committing is the limit */
-#define CONNECTIONS_MAX 4096u   /* long polls hold one each */
+#define CONNECTIONS_MAX 12288u  /* long polls hold one each; an idle one costs 4 KiB */
 #define FILES_KEPT 256u         /* open files that connections may not take from store and jobs */
 #define CONNECTION_BYTES 32768u /* headers of 32 kB are enough; more is 431 */
 #define IDLE_S 300u             /* a backstop only: the deadlines below come first */
@@ -67,6 +67,15 @@ static void expect_request(struct http *http, struct conn *conn)
     deadline_set(http->deadlines, &conn->deadline, clock_mono_ns() + http->request_ns);
 }
 
+/* At its limit libmicrohttpd accepts nobody any more until somebody leaves, so that silent ones
+ * could keep all others out. Before it comes to that, the one that has kept us waiting longest is
+ * cut. */
+static void make_room(struct http *http)
+{
+    if (atomic_fetch_add(&http->open, 1) >= http->crowd)
+        deadlines_hasten(http->deadlines);
+}
+
 static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -77,11 +86,13 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
         conn->fd =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         *socket_context = conn;
+        make_room(http);
         expect_request(http, conn);
     } else {
         struct conn *conn = *socket_context;
         deadline_clear(http->deadlines, &conn->deadline); /* the number may be used anew now */
         free(conn);
+        atomic_fetch_sub(&http->open, 1);
         *socket_context = NULL;
     }
 }
@@ -309,9 +320,11 @@ static void PRINTF_LIKE(2, 0) on_log(void *cls, const char *format, va_list args
 
 /* --- start and stop ------------------------------------------------------------------------ */
 
-static unsigned connections_max(void)
+static unsigned connections_max(const struct http *http)
 {
     struct rlimit files;
+    if (http->parts.connections > 0)
+        return (unsigned)http->parts.connections;
     if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= CONNECTIONS_MAX + FILES_KEPT)
         return CONNECTIONS_MAX;
     unsigned limit = (unsigned)files.rlim_cur;
@@ -320,6 +333,7 @@ static unsigned connections_max(void)
 
 static struct MHD_Daemon *daemon_start(struct http *http)
 {
+    unsigned most = connections_max(http);
     struct MHD_OptionItem more[TLS_OPTIONS + 1] = {{MHD_OPTION_END, 0, NULL}};
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     unsigned per_peer = http->on_loopback ? 0 : (unsigned)http->parts.connections_per_peer;
@@ -327,10 +341,11 @@ static struct MHD_Daemon *daemon_start(struct http *http)
         flags |= MHD_USE_TLS;
         tls_options(http->tls, more);
     }
+    http->crowd = most - most / 8; /* its threads share the limit, and not always evenly */
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, http->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, POOL_THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, connections_max(), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
         MHD_OPTION_URI_LOG_CALLBACK, on_target, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
         http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK,
@@ -342,6 +357,7 @@ static void http_free(struct http *http)
 {
     events_free(http->events);
     deadlines_stop(http->deadlines);
+    deadlines_stop(http->ends);
     waiting_free(http->waiting);
     attempts_free(http->attempts);
     tls_close(http->tls);
@@ -375,7 +391,8 @@ static int serve(struct http *http, struct err *err)
         log_event(LOG_LEVEL_WARN, "tokens_in_the_clear",
                   "listen=%s advice=\"set tls_cert_file, or let a proxy on this machine end TLS\"",
                   log_quote(http->parts.listen));
-    if (deadlines_start(&http->deadlines, err) < 0 || events_start(http, &http->events, err) < 0)
+    if (deadlines_start(&http->deadlines, err) < 0 || deadlines_start(&http->ends, err) < 0 ||
+        events_start(http, &http->events, err) < 0)
         return -1;
     http->daemon = daemon_start(http);
     if (!http->daemon)

@@ -21,6 +21,7 @@ struct http_parts {
     struct secrets *secrets;
     const struct egress *egress;  /* what webhooks may reach */
     bool metrics_open;            /* /metrics needs no token */
+    int64_t connections;          /* at most; 0: 12288, or what open files allow */
     int64_t connections_per_peer; /* at most, of one address beyond the loopback; 0: any number */
     const char *tls_cert_file;    /* PEM; NULL: plain HTTP */
     const char *tls_key_file;     /* PEM; as the one before */

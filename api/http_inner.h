@@ -23,9 +23,12 @@ struct http {
     bool on_loopback;       /* only this machine reaches us */
     atomic_bool has_tokens; /* as of the last look; decides nothing but the Host of open routes */
     struct attempts *attempts;
-    struct tls *tls;    /* NULL: plain HTTP */
-    int64_t request_ns; /* within which a whole request must have come */
-    struct deadlines *deadlines;
+    struct tls *tls;             /* NULL: plain HTTP */
+    int64_t request_ns;          /* within which a whole request must have come */
+    struct deadlines *deadlines; /* of connections only */
+    struct deadlines *ends;      /* of held requests */
+    atomic_uint open;            /* connections */
+    unsigned crowd;              /* with more of them open, who waits longest makes room */
     struct waiting *waiting;
     struct events *events;
     atomic_bool draining;

@@ -105,7 +105,7 @@ static bool let_go(struct poll *poll)
     struct req *req = poll->req;
     poll->held = false;
     jobs_watch_remove(req->parts->jobs, poll->watch);
-    deadline_clear(req->http->deadlines, &poll->deadline);
+    deadline_clear(req->http->ends, &poll->deadline);
     return unlink_poll(req->http->waiting, poll);
 }
 
@@ -154,7 +154,7 @@ void waiting_hold(struct req *req, const char *id, int seconds, waiting_then *th
     req_defer(req, cleanup, poll);
     req_hold(req, resumed);
     poll->watch = jobs_watch_add(req->parts->jobs, id, on_end, poll);
-    deadline_set(http->deadlines, &poll->deadline, clock_mono_ns() + (int64_t)seconds * 1000000000);
+    deadline_set(http->ends, &poll->deadline, clock_mono_ns() + (int64_t)seconds * 1000000000);
     bool go_on = link_poll(http->waiting, poll);
     /* It may have ended before the watch was set; then nobody would call. */
     if (store_read(req->parts->store, look_work, &look, &err) < 0 || look.done || !go_on)

@@ -10,12 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#define FILES_WANTED 16384 /* more than connections are taken */
 
 /* A core dump would hold passwords. */
 static void harden(void)
 {
     (void)prctl(PR_SET_DUMPABLE, 0); /* without it a core dump is merely possible */
+}
+
+/* Each connection is an open file; most systems allow 1024 at first, and more to who asks. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= FILES_WANTED)
+        return;
+    files.rlim_cur = files.rlim_max < FILES_WANTED ? files.rlim_max : FILES_WANTED;
+    (void)setrlimit(RLIMIT_NOFILE, &files); /* without it fewer are served */
 }
 
 static void block_signals(sigset_t *signals)
@@ -85,6 +98,7 @@ int main(int argc, char **argv)
     } else {
         log_set_level((enum log_level)log_level_by_name(config.log_level));
         harden();
+        allow_files();
         status = serve(&config);
     }
     config_fini(&config);

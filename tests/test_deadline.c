@@ -84,6 +84,25 @@ static void moments_pass_in_their_order(void **state)
     seen_free(seen);
 }
 
+static void the_nearest_moment_can_be_made_to_pass(void **state)
+{
+    struct moment moments[3];
+    (void)state;
+    struct seen *seen = seen_new(moments, 3);
+    struct deadlines *deadlines = start();
+    int64_t far_ns = clock_mono_ns() + 3600LL * 1000000000;
+    deadlines_hasten(deadlines); /* harmless */
+    for (int i = 0; i < 3; i++)
+        deadline_set(deadlines, &moments[i].deadline, far_ns - i);
+    for (int i = 0; i < 4; i++) /* the fourth finds none */
+        deadlines_hasten(deadlines);
+    deadlines_stop(deadlines);
+    assert_int_equal(seen->count, 3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(seen->order[i], 2 - i);
+    seen_free(seen);
+}
+
 static void a_moved_moment_passes_once_and_a_cleared_one_never(void **state)
 {
     struct moment moments[4];
@@ -155,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moments_pass_in_their_order),
+        cmocka_unit_test(the_nearest_moment_can_be_made_to_pass),
         cmocka_unit_test(a_moved_moment_passes_once_and_a_cleared_one_never),
         cmocka_unit_test(threads_do_not_disturb_each_other),
     };

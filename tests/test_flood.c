@@ -121,6 +121,41 @@ static void idle_connections_do_not_keep_others_out(void **state)
     free(clients);
 }
 
+/* libmicrohttpd accepts nobody at its limit: 12,288 that say nothing would keep all others out for
+ * as long as they may stay. */
+static void who_says_nothing_makes_room_for_who_does(void **state)
+{
+    enum { LIMIT = 64, COUNT = 4 * LIMIT };
+    struct http_kit *kit = *state;
+    struct client clients[COUNT];
+    size_t open = 0;
+    http_kit_stop_http(kit);
+    kit->parts.connections = LIMIT;
+    http_kit_start_http(kit);
+    char *id = http_kit_submit(kit);
+    struct client held = http_kit_hold(kit, id, 60); /* older than all, but it is we who keep it */
+    for (size_t i = 0; i < COUNT; i++) {
+        clients[i] = client_open(kit->port);
+        assert_served(kit, NULL);
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        open += !is_closed(clients[i].fd);
+    assert_in_range(open, 1, LIMIT);
+    char *target = mem_format("/v1/jobs/%s/cancel", id);
+    struct reply reply = call(kit->port, "POST", target, NULL, NULL);
+    assert_int_equal(reply.status, 202);
+    reply_fini(&reply);
+    reply = client_read(&held, true);
+    assert_int_equal(reply.status, 200);
+    reply_fini(&reply);
+    print_message("%d silent connections, %zu kept, each call between them served\n", COUNT, open);
+    for (size_t i = 0; i < COUNT; i++)
+        client_close(&clients[i]);
+    client_close(&held);
+    free(target);
+    free(id);
+}
+
 /* A connection whose answer is not waited for; -1 when no file is left. */
 static int connect_only(int port)
 {
@@ -270,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sends_a_byte_now_and_then_is_cut),
         HTTP_TEST(idle_connections_do_not_keep_others_out),
+        HTTP_TEST(who_says_nothing_makes_room_for_who_does),
         HTTP_TEST(without_files_open_connections_go_on_and_it_ends_with_them),
         HTTP_TEST(a_body_without_end_costs_no_memory),
         HTTP_TEST(guesses_come_to_nothing_and_are_told_to_slow_down),
