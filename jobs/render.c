@@ -2,6 +2,7 @@
 #include "jobs/member.h"
 #include "jobs/render_parts.h"
 #include "server/mem.h"
+#include "server/unseen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,28 +108,6 @@ size_t render_width_bytes(unsigned char byte)
     return byte == '"' || byte == '\\' ? 2 : 1; /* as JSON writes it */
 }
 
-/* Bytes of a character at `at` that is not seen but changes what is seen, or 0: line separators and
- * bidi controls (U+2028 to U+202E, U+2066 to U+2069, U+200E, U+200F, U+061C), no width (U+00AD,
- * U+200B to U+200D, U+2060 to U+2064, U+FEFF), C1 controls (U+0080 to U+009F) and tags (U+E0000 to
- * U+E007F). */
-static size_t hidden_length(const unsigned char *at)
-{
-    if (at[0] == 0xC2)
-        return (at[1] >= 0x80 && at[1] <= 0x9F) || at[1] == 0xAD ? 2 : 0;
-    if (at[0] == 0xD8)
-        return at[1] == 0x9C ? 2 : 0;
-    if (at[0] == 0xEF)
-        return at[1] == 0xBB && at[2] == 0xBF ? 3 : 0;
-    if (at[0] == 0xF3)
-        return at[1] == 0xA0 && (at[2] == 0x80 || at[2] == 0x81) ? 4 : 0;
-    if (at[0] != 0xE2)
-        return 0;
-    bool hidden = (at[1] == 0x80 && at[2] >= 0x8B && at[2] <= 0x8F) ||
-                  (at[1] == 0x80 && at[2] >= 0xA8 && at[2] <= 0xAE) ||
-                  (at[1] == 0x81 && at[2] >= 0xA0 && at[2] <= 0xA9);
-    return hidden ? 3 : 0;
-}
-
 /* True where a mark of no width belongs in front of this byte: behind an @ (whoever "@all" would
  * call), within "://", "www." and "](", which receivers turn into links on their own. */
 static bool is_parted(const char *text, const char *at)
@@ -166,9 +145,10 @@ static size_t length_of(const char *at)
 static void write_character(struct buf *piece, const char *at, bool keeps_lines,
                             const char *escaped)
 {
+    bool unseen;
     unsigned char byte = (unsigned char)*at;
     buf_clear(piece);
-    if (hidden_length((const unsigned char *)at) > 0)
+    if (unseen_step(at, &unseen) > 1 && unseen) /* new lines and blanks are below */
         return;
     if (byte == '\n' || byte == '\t' || byte == '\r')
         buf_add_char(piece, byte == '\n' && keeps_lines ? '\n' : ' ');

@@ -1,5 +1,6 @@
 #include "server/log.h"
 #include "server/clock.h"
+#include "server/unseen.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -60,19 +61,6 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
     (void)written;                                       /* nowhere to report it */
 }
 
-/* U+2028/9, bidi controls and other invisible troublemakers in UTF-8: E2 80 [8E 8F A8-AE],
- * E2 81 [A6-A9]; returns their length or 0. */
-static size_t invisible_length(const unsigned char *at)
-{
-    if (at[0] != 0xE2 || !at[1])
-        return 0;
-    if (at[1] == 0x80 && (at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE)))
-        return 3;
-    if (at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9)
-        return 3;
-    return 0;
-}
-
 const char *log_quote(const char *text)
 {
     static _Thread_local char slots[LOG_QUOTE_SLOTS][LOG_QUOTE_SIZE];
@@ -80,20 +68,19 @@ const char *log_quote(const char *text)
     char *out = slots[next++ % LOG_QUOTE_SLOTS];
     size_t used = 0;
     out[used++] = '"';
-    for (const unsigned char *at = (const unsigned char *)(text ? text : ""); *at; at++) {
-        if (used > LOG_QUOTE_SIZE - 16)
-            break;
-        size_t hidden = invisible_length(at);
-        if (hidden) {
-            out[used++] = '?';
-            at += hidden - 1;
-        } else if (*at < 0x20 || *at == 0x7F) {
-            used += (size_t)snprintf(out + used, 8, "\\x%02x", *at);
-        } else {
-            if (*at == '"' || *at == '\\')
-                out[used++] = '\\';
-            out[used++] = (char)*at;
+    bool unseen;
+    size_t step;
+    for (const char *at = text ? text : ""; *at && used <= LOG_QUOTE_SIZE - 16; at += step) {
+        step = unseen_step(at, &unseen);
+        if (unseen && step == 1) {
+            used += (size_t)snprintf(out + used, 8, "\\x%02x", (unsigned char)*at);
+            continue;
         }
+        if (unseen || *at == '"' || *at == '\\')
+            out[used++] = unseen ? '?' : '\\';
+        if (!unseen)
+            memcpy(out + used, at, step);
+        used += unseen ? 0 : step;
     }
     out[used++] = '"';
     out[used] = '\0';

@@ -111,6 +111,9 @@ static void a_log_value_stays_on_one_line(void **state)
 {
     (void)state;
     assert_string_equal(log_quote("a\"b\n\x1B[31m\xE2\x80\xAEx"), "\"a\\\"b\\x0a\\x1b[31m?x\"");
+    assert_string_equal(log_quote("a\xC2\x9B"
+                                  "31m\xC2\x85\xC3\xA4\x9B\xEF\xBB\xBF"),
+                        "\"a?31m?\xC3\xA4\\x9b?\"");
 }
 
 int main(void)

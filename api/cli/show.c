@@ -1,38 +1,20 @@
 #include "api/cli/show.h"
 #include "api/cli/cli.h"
 #include "server/json_scan.h"
+#include "server/unseen.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* --- texts of the server ------------------------------------------------------------------- */
 
-/* C0, DEL, C1 (in UTF-8: C2 80..9F), and the marks that turn the direction of text around. */
-static bool is_unfit(const char *text, size_t bytes)
-{
-    const unsigned char *byte = (const unsigned char *)text;
-    if (bytes == 1)
-        return byte[0] < 0x20 || byte[0] == 0x7F;
-    if (bytes == 2)
-        return byte[0] == 0xC2 && byte[1] < 0xA0;
-    bool is_turn = bytes == 3 && byte[0] == 0xE2 &&
-                   ((byte[1] == 0x80 && byte[2] >= 0xAA && byte[2] <= 0xAE) ||
-                    (byte[1] == 0x81 && byte[2] >= 0xA6 && byte[2] <= 0xA9));
-    return is_turn;
-}
-
 void show_text(const char *text, struct buf *out)
 {
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t bytes = json_utf8_length(text, left);
-        if (bytes == 0 || is_unfit(text, bytes))
-            buf_add_char(out, '?');
-        else
-            buf_add_bytes(out, text, bytes);
-        bytes += bytes == 0;
-        text += bytes;
-        left -= bytes;
+    bool unseen;
+    while (*text) {
+        size_t step = unseen_step(text, &unseen);
+        buf_add_bytes(out, unseen ? "?" : text, unseen ? 1 : step);
+        text += step;
     }
 }
 

@@ -1,9 +1,11 @@
 #include "jobs/measure/markdown.h"
+#include "server/unseen.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #define SPECIAL "\\`*_[]<>|#&~!{}"
+#define UNSEEN "\xEF\xBF\xBD" /* the replacement character */
 
 static bool is_digit(char character)
 {
@@ -35,12 +37,31 @@ static bool at_line_start(const struct buf *out)
 void markdown_add_text(struct buf *out, const char *text)
 {
     bool line_start = at_line_start(out);
-    for (size_t i = 0; text[i]; i++) {
-        bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7F;
-        bool special = strchr(SPECIAL, text[i]) || (line_start && begins_block(text, i));
-        if (special && !control)
+    bool unseen;
+    size_t step;
+    for (size_t i = 0; text[i]; i += step) {
+        step = unseen_step(text + i, &unseen);
+        if (unseen) {
+            buf_add(out, step == 1 ? " " : UNSEEN);
+            continue;
+        }
+        if (strchr(SPECIAL, text[i]) || (line_start && begins_block(text, i)))
             buf_add_char(out, '\\');
-        buf_add_bytes(out, control ? " " : text + i, 1);
+        buf_add_bytes(out, text + i, step);
+    }
+}
+
+/* As it is, but for what would act on a terminal or turn text around: JSON keeps that. */
+static void add_code_text(struct buf *out, const char *text)
+{
+    bool unseen;
+    size_t step;
+    for (; *text; text += step) {
+        step = unseen_step(text, &unseen);
+        if (unseen && *text != '\n' && *text != '\t')
+            buf_add(out, UNSEEN);
+        else
+            buf_add_bytes(out, text, step);
     }
 }
 
@@ -54,7 +75,9 @@ void markdown_add_code(struct buf *out, const char *language, const char *text)
     }
     for (size_t i = 0; i <= longest; i++)
         buf_add_char(out, '`');
-    buf_format(out, "%s\n%s\n", language, text);
+    buf_format(out, "%s\n", language);
+    add_code_text(out, text);
+    buf_add_char(out, '\n');
     for (size_t i = 0; i <= longest; i++)
         buf_add_char(out, '`');
     buf_add(out, "\n");

@@ -81,6 +81,18 @@ int64_t load_resident_kib(pid_t pid)
     return kib;
 }
 
+long load_open_files(const struct load *load)
+{
+    static const char name[] = "\nprocess_open_fds ";
+    struct reply reply = call(load->child.port, "GET", "/metrics", NULL, NULL);
+    assert_int_equal(reply.status, 200);
+    const char *at = strstr(reply.body, name);
+    assert_non_null(at);
+    long count = strtol(at + sizeof name - 1, NULL, 10);
+    reply_fini(&reply);
+    return count;
+}
+
 static void *call_again_and_again(void *arg)
 {
     struct load_client *client = arg;

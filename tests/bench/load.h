@@ -20,6 +20,9 @@ void load_stop(struct load *load);
 /* Resident memory of a process, KiB. */
 int64_t load_resident_kib(pid_t pid);
 
+/* Its open files and connections, as /metrics tells them. */
+long load_open_files(const struct load *load);
+
 /* The good client: GET of the job, again and again on one connection, and each tenth call on a new
  * one. */
 struct load_client;
