@@ -1,14 +1,12 @@
-/* libFuzzer: whatever bytes come as the target of a request, they are refused or cut into parts
- * that hold no slash, no control byte and no dot segment, and lead to at most one route. Build with
- * clang and -Dfuzz=true; run build/tests/fuzz_target -max_total_time=600. */
+/* Whatever bytes come as the target of a request, they are refused or cut into parts
+ * that hold no slash, no control byte and no dot segment, and lead to at most one route. */
 #include "api/target.h"
 #include "server/mem.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 static void check_text(const char *text)
 {

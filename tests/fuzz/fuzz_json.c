@@ -1,12 +1,10 @@
-/* libFuzzer: whatever the scanner takes, cJSON must read, print, and read again the same.
- * Build with clang and -Dfuzz=true; run build/tests/fuzz_json -max_total_time=600. */
+/* Whatever the scanner takes, cJSON must read, print, and read again the same. */
 #include "server/json.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {

@@ -2,12 +2,11 @@
 #include "jobs/render.h"
 #include "server/json.h"
 #include "server/mem.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 /* The input as names where names from outside may stand. */
 static char *event_of(const char *text)
