@@ -256,6 +256,15 @@ static bool check_size(struct req *req, const struct head *head)
     return !req->refused;
 }
 
+/* Browsers say where a call comes from, also where they send no Origin. A link to us may be
+ * followed from anywhere; a change may not be made. */
+static bool is_from_another_site(struct req *req)
+{
+    const char *site = req_header(req, "Sec-Fetch-Site");
+    bool reads = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
+    return site && !reads && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
 static void check_names(struct req *req)
 {
     /* RFC 9112 3.2.2: what a whole URL names counts, and Host does not */
@@ -264,7 +273,7 @@ static void check_names(struct req *req)
     req->refused = true;
     if (req->target_fault)
         problem_answer(req, PROBLEM_MALFORMED, "the target %s", req->target_fault);
-    else if (origin && !gate_is_own_origin(origin, host))
+    else if ((origin && !gate_is_own_origin(origin, host)) || is_from_another_site(req))
         problem_answer(req, PROBLEM_FOREIGN_ORIGIN, "a page of another origin may not call this");
     else
         req->refused = !access_admit(req, host);
