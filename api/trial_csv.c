@@ -74,7 +74,10 @@ static void add_cell(struct buf *csv, const cJSON *value)
         add_list_cell(csv, value);
     } else {
         char *text = json_print(value);
-        buf_add(csv, text);
+        if (cJSON_IsObject(value))
+            add_text_cell(csv, text); /* no column is one today */
+        else
+            buf_add(csv, text);
         free(text);
     }
 }
