@@ -75,6 +75,8 @@ static void every_route_asks_for_its_scope(void **state)
     }
     for (int scope = SCOPE_READ; scope <= SCOPE_ADMIN; scope++)
         free(tokens[scope]);
+    print_message("%zu routes by none, a wrong token, read, submit, admin: %zu cells\n",
+                  route_count, 5 * route_count);
 }
 
 static void metrics_may_be_opened(void **state)

@@ -97,6 +97,7 @@ static void who_sends_a_byte_now_and_then_is_cut(void **state)
         assert_served(kit, NULL); /* all the while */
         (void)poll(NULL, 0, 20);  /* the rate at which bytes drip */
     }
+    print_message("%zu slow connections, all cut, others served all the while\n", count);
     free(clients);
     http_kit_stop(kit);
 }
@@ -116,6 +117,7 @@ static void idle_connections_do_not_keep_others_out(void **state)
         assert_int_equal(reply.status, 200);
         reply_fini(&reply);
     }
+    print_message("%zu idle connections, others served, and then they\n", count);
     for (size_t i = 0; i < count; i++)
         client_close(&clients[i]);
     free(clients);
