@@ -1,5 +1,6 @@
 /* What goes wrong while snapshot_overhead runs, and workloads of the job's own: afterwards nothing
  * of ours is on the simulator. */
+#include "jobs/ending.h"
 #include "jobs/kinds/snapshot.h"
 #include "server/limits.h"
 #include "tests/snapshot_kit.h"
@@ -100,6 +101,7 @@ static void a_connection_lost_on_the_way_leaves_nothing(void **state)
         "{'do':'drop_after','match':'SELECT TOP (" ROWS ")','nth':2}",
         "{'do':'drop_after','match':'DROP DATABASE','nth':2}",
     };
+    ending_set_first_retry(1);
     struct harness *house = house_of(NULL, LINUX_ALLOW);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         inject(house, faults[i]);
