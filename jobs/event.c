@@ -158,9 +158,8 @@ static int tell_page(struct telling *telling, const char *after, char **out_last
         if (row_wants(&rows[i], telling))
             rc = tell_one(telling, rows[i].name, err);
     }
-    *out_last = count == LIMIT_PAGE
-                    ? store_place(rows[count - 1].created_at, rows[count - 1].name)
-                    : NULL;
+    *out_last =
+        count == LIMIT_PAGE ? store_place(rows[count - 1].created_at, rows[count - 1].name) : NULL;
     for (size_t i = 0; i < count; i++)
         webhook_row_fini(&rows[i]);
     free(rows);

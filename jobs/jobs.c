@@ -3,6 +3,7 @@
 #include "jobs/journal.h"
 #include "jobs/preview.h"
 #include "jobs/scheduler.h"
+#include "jobs/upkeep.h"
 #include "server/clock.h"
 #include "server/limits.h"
 #include "server/log.h"
@@ -51,7 +52,7 @@ static void heed_clock(struct jobs *jobs)
     if (by_ms > -CLOCK_SET_MS && by_ms < CLOCK_SET_MS)
         return;
     log_event(LOG_LEVEL_WARN, "clock_was_set", "by_ms=%" PRId64, by_ms);
-    if (store_write(jobs->parts.store, scheduler_shift_work, &by_ms, &err) == 0)
+    if (store_write(jobs->parts.store, upkeep_shift_work, &by_ms, &err) == 0)
         jobs->ahead_ms += by_ms;
     else /* the next pass tries again */
         log_event(LOG_LEVEL_ERROR, "retries_not_moved", "error=%s", log_quote(err.msg));
@@ -61,7 +62,7 @@ static void end_overdue(struct jobs *jobs, int64_t now_ms)
 {
     struct overdue overdue = {.now_ms = now_ms};
     struct err err = {0};
-    if (store_write(jobs->parts.store, scheduler_overdue_work, &overdue, &err) < 0)
+    if (store_write(jobs->parts.store, upkeep_overdue_work, &overdue, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "deadlines_failed", "error=%s", log_quote(err.msg));
     for (size_t i = 0; i < overdue.count; i++)
         watchers_tell(jobs->watchers, overdue.ids[i]);
@@ -100,7 +101,7 @@ static void clean_leftovers(struct jobs *jobs)
     bool all = true;
     struct leftovers *leftovers = mem_alloc(1, sizeof *leftovers);
     struct err err = {0};
-    if (store_read(jobs->parts.store, scheduler_leftovers_work, leftovers, &err) < 0)
+    if (store_read(jobs->parts.store, upkeep_leftovers_work, leftovers, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "leftovers_failed", "error=%s", log_quote(err.msg));
     for (size_t i = 0; i < leftovers->count; i++) {
         bool is_free = pool_free_count(jobs->pool) > 0;
@@ -183,7 +184,7 @@ int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *er
     lock_init(&jobs->lock);
     wait_init(&jobs->wake);
     jobs->watchers = watchers_new();
-    if (store_write(parts->store, scheduler_recover_work, &now, err) < 0 ||
+    if (store_write(parts->store, upkeep_recover_work, &now, err) < 0 ||
         notify_start(parts, &jobs->notify, err) < 0 ||
         check_pool_start(&jobs->parts, &jobs->checks, err) < 0 ||
         pool_start(&jobs->parts, (int)parts->config->workers, on_free, jobs, &jobs->pool, err) < 0)

@@ -3,6 +3,7 @@
 #include "jobs/event.h"
 #include "jobs/runner.h"
 #include "jobs/scheduler.h"
+#include "jobs/upkeep.h"
 #include "server/clock.h"
 #include "server/mem.h"
 #include "tests/fake_mssql.h"
@@ -235,7 +236,7 @@ static void goes_on_after_the_process_died_in_a_backup(void **state)
     mem_replace(&row.state_reason, NULL);
     jobs_place_update_job(place, &row);
     job_row_fini(&row);
-    jobs_place_write(place, scheduler_recover_work, &now);
+    jobs_place_write(place, upkeep_recover_work, &now);
     carry(place, id);
     assert_int_equal(count_trials(place, id, "ok"), 9);
     assert_int_equal(fake_files(), 0);

@@ -1,6 +1,7 @@
 /* Who may run: decided on a real store, with rows and clocks that the tests set. */
 #include "jobs/event.h"
 #include "jobs/scheduler.h"
+#include "jobs/upkeep.h"
 #include "server/clock.h"
 #include "server/mem.h"
 #include "tests/jobs_kit.h"
@@ -289,7 +290,7 @@ static void ends_jobs_whose_deadline_passed_before_they_started(void **state)
     row.deadline = SATURDAY + 1;
     char *in_time = jobs_place_put_job(place, &row);
     struct overdue overdue = {.now_ms = SATURDAY};
-    jobs_place_write(place, scheduler_overdue_work, &overdue);
+    jobs_place_write(place, upkeep_overdue_work, &overdue);
     assert_int_equal(overdue.count, 1);
     assert_string_equal(overdue.ids[0], late);
     jobs_place_expect_state(place, late, "timed_out", NULL);
@@ -300,7 +301,7 @@ static void ends_jobs_whose_deadline_passed_before_they_started(void **state)
     job_row_fini(&ended);
     assert_int_equal(jobs_place_deliveries(place, "told", EVENT_JOB_FINISHED), 1);
     assert_int_equal(jobs_place_deliveries(place, "untold", EVENT_JOB_FINISHED), 0);
-    jobs_place_write(place, scheduler_overdue_work, &overdue);
+    jobs_place_write(place, upkeep_overdue_work, &overdue);
     assert_int_equal(overdue.count, 0);
     free(late);
     free(in_time);
@@ -319,7 +320,7 @@ static void queues_again_what_ran_when_the_process_died(void **state)
     int64_t started_at = row.started_at;
     jobs_place_update_job(place, &row);
     job_row_fini(&row);
-    jobs_place_write(place, scheduler_recover_work, &now);
+    jobs_place_write(place, upkeep_recover_work, &now);
     jobs_place_expect_state(place, ran, "queued", NULL);
     row = jobs_place_get_job(place, ran);
     assert_int_equal(row.trials_done, 7);
@@ -357,7 +358,7 @@ static void tells_every_webhook_however_many_there_are(void **state)
     row.deadline = SATURDAY;
     char *late = jobs_place_put_job(place, &row);
     struct overdue overdue = {.now_ms = SATURDAY};
-    jobs_place_write(place, scheduler_overdue_work, &overdue);
+    jobs_place_write(place, upkeep_overdue_work, &overdue);
     assert_int_equal(jobs_place_deliveries(place, "hook-000", EVENT_JOB_FINISHED), 1);
     assert_int_equal(jobs_place_deliveries(place, "hook-599", EVENT_JOB_FINISHED), 1);
     free(late);

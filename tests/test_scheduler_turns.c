@@ -1,5 +1,6 @@
 /* Whose turn it is: reasons that stay, windows that one job ignores, and many who claim at once. */
 #include "jobs/scheduler.h"
+#include "jobs/upkeep.h"
 #include "server/clock.h"
 #include "server/mem.h"
 #include "tests/jobs_kit.h"
@@ -66,7 +67,7 @@ static void a_job_that_was_not_reached_keeps_its_reason(void **state)
     job_row_fini(&claim.row);
     jobs_place_expect_state(place, away, "waiting", "unreachable");
     struct overdue overdue = {.now_ms = SATURDAY + 2 * HOUR}; /* its moment comes: now it waits */
-    jobs_place_write(place, scheduler_overdue_work, &overdue);
+    jobs_place_write(place, upkeep_overdue_work, &overdue);
     assert_false(claim_at(place, SATURDAY + 2 * HOUR).found);
     jobs_place_expect_state(place, away, "waiting", "instance_busy");
     free(behind);
