@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define POOL_THREADS 2u         /* measured: more do not help, committing is the limit */
-#define CONNECTIONS_MAX 12288u  /* long polls hold one each; an idle one costs 4 KiB */
+#define CONNECTIONS_MAX 12288u  /* long polls hold one each; an idle one costs 5 KiB */
 #define FILES_KEPT 256u         /* open files that connections may not take from store and jobs */
 #define CONNECTION_BYTES 32768u /* headers of 32 kB are enough; more is 431 */
 #define IDLE_S 300u             /* a backstop only: the deadlines below come first */

@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? strtod(argv[1], NULL) : 3;
     int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 5;
-    double ratios[ROUNDS_MAX];
+    double ratios[ROUNDS_MAX] = {0};
     struct load load;
     struct target bare = {.name = "bare libmicrohttpd, hello", .path = "/"};
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
