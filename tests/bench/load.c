@@ -139,9 +139,11 @@ double load_client_stop(struct load_client *client, const char *what)
     (void)pthread_join(client->thread, NULL); /* fails only for a thread that is not ours */
     assert_true(client->count > 0);
     qsort(client->took_ns, client->count, sizeof *client->took_ns, by_size);
-    double p99_ms = (double)client->took_ns[client->count * 99 / 100] / 1e6;
+    size_t half = client->count / 2;
+    size_t most = client->count * 99 / 100;
+    double p99_ms = (double)client->took_ns[most] / 1e6;
     (void)printf("good client, %-28s %7zu calls   p50 %8.3f ms   p99 %8.3f ms   max %8.3f ms\n",
-                 what, client->count, (double)client->took_ns[client->count / 2] / 1e6, p99_ms,
+                 what, client->count, (double)client->took_ns[half] / 1e6, p99_ms,
                  (double)client->took_ns[client->count - 1] / 1e6);
     free(client->took_ns);
     free(client);
