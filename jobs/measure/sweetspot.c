@@ -175,26 +175,33 @@ void sweetspot_fini(struct sweetspot *spot)
 
 /* --- Pareto front ------------------------------------------------------------------------- */
 
-/* -1, 0, 1: a is worse, equal, better. What was measured counts as equal within the same per
- * cent: else the last digits of noise would put every arm on the front. */
-static int compare_measured(double a, double b, bool more_is_better)
+/* -1, 0, 1: a is worse, equal, better; unknown for one of them only: neither can be said to be no
+ * worse. */
+static int compare(double a, double b, bool more_is_better)
 {
-    if (isnan(a) || isnan(b))
+    if (isnan(a) && isnan(b))
         return 0;
-    double step_a = a > 0 ? round(log(a) * 100) : -INFINITY;
-    double step_b = b > 0 ? round(log(b) * 100) : -INFINITY;
-    int larger = (step_a > step_b) - (step_a < step_b);
+    if (isnan(a) || isnan(b))
+        return -1;
+    int larger = (a > b) - (a < b);
     return more_is_better ? larger : -larger;
+}
+
+/* What was measured counts as equal within the same per cent: else the last digits of noise would
+ * put every arm on the front. */
+static double step_of(double measured)
+{
+    if (isnan(measured))
+        return measured;
+    return measured > 0 ? round(log(measured) * 100) : -INFINITY;
 }
 
 static bool beats(const struct pareto_arm *a, const struct pareto_arm *b)
 {
-    int memory = 0;
-    if (!isnan(a->memory_mib) && !isnan(b->memory_mib))
-        memory = (a->memory_mib < b->memory_mib) - (a->memory_mib > b->memory_mib);
-    int results[] = {compare_measured(a->rate, b->rate, true), memory,
-                     compare_measured(a->cpu_s_per_gib, b->cpu_s_per_gib, false),
-                     compare_measured(a->file_bytes, b->file_bytes, false)};
+    int results[] = {compare(step_of(a->rate), step_of(b->rate), true),
+                     compare(a->memory_mib, b->memory_mib, false),
+                     compare(step_of(a->cpu_s_per_gib), step_of(b->cpu_s_per_gib), false),
+                     compare(step_of(a->file_bytes), step_of(b->file_bytes), false)};
     bool better = false;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         if (results[i] < 0)

@@ -32,9 +32,9 @@ void sweetspot_fini(struct sweetspot *spot);
 /* Pareto front over rate (more), memory, CPU seconds per GiB read and size of the backup (less):
  * fills front[arm_count] with true for eligible arms with a rate that no other such arm beats or
  * equals everywhere and beats somewhere. What was measured counts as equal within the same per
- * cent. */
+ * cent. What is unknown for one of two arms keeps both: neither is known to take no more. */
 struct pareto_arm {
     bool eligible;
-    double rate, memory_mib, cpu_s_per_gib, file_bytes; /* NaN: left out of the comparison */
+    double rate, memory_mib, cpu_s_per_gib, file_bytes; /* NaN: unknown */
 };
 void sweetspot_pareto(const struct pareto_arm *arms, size_t arm_count, bool *front);
