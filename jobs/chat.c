@@ -199,7 +199,9 @@ static void add_undecided(const cJSON *data, const cJSON *job, struct chat *out)
         return;
     }
     free(names);
-    if (ended_early(job))
+    if (ended_early(job) && member_int(progress, "trials_done", 0) == 0)
+        add_fact(out, "Not decided", mem_copy("anything: no trial was done"));
+    else if (ended_early(job))
         add_fact(out, "Not decided",
                  mem_format("anything: %" PRId64 " of %" PRId64 " trials were done",
                             member_int(progress, "trials_done", 0),

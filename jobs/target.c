@@ -49,6 +49,17 @@ static const char *why_no_folder(const char *path)
     return NULL;
 }
 
+const char *target_path_advice(const char *path)
+{
+    if (strstr(path, ".."))
+        return "must not contain \"..\" (allow.paths are compared by whole folders): write the "
+               "folder it "
+               "leads to";
+    if (strcasecmp(path, "NUL") == 0)
+        return "must be written \"NUL\", in capitals";
+    return "is not below the instance's allow.paths; add it there to allow it";
+}
+
 static void check_path(const cJSON *path, bool alone, const cJSON *allowed, const char *at,
                        struct json_faults *faults)
 {
@@ -65,9 +76,9 @@ static void check_path(const cJSON *path, bool alone, const cJSON *allowed, cons
         json_fault_add(faults, at, "\"NUL\" cannot be mixed with other paths");
     else if (why_no_folder(path->valuestring))
         json_fault_add(faults, at, "%s", why_no_folder(path->valuestring));
-    else if (!tsql_path_is_allowed(path->valuestring, folders, count))
-        json_fault_add(faults, at,
-                       "is not below the instance's allow.paths; add it there to allow it");
+    else if (strstr(path->valuestring, "..") ||
+             !tsql_path_is_allowed(path->valuestring, folders, count))
+        json_fault_add(faults, at, "%s", target_path_advice(path->valuestring));
 }
 
 void target_check(const cJSON *tree, const struct instance *instance, const char *pointer,

@@ -11,6 +11,9 @@
 void target_check(const cJSON *tree, const struct instance *instance, const char *pointer,
                   bool with_files, struct json_faults *faults);
 
+/* Why a folder below none of allow.paths, or one with "..", is refused, and what to write. */
+const char *target_path_advice(const char *path);
+
 /* Checks a list of them: each, and that no two have one name. */
 void target_check_list(const cJSON *targets, const struct instance *instance, const char *pointer,
                        bool with_files, struct json_faults *faults);

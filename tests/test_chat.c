@@ -93,7 +93,7 @@ static const struct {
            "'trials_planned':0}" ERROR_OF("null", "the job was cancelled", "null"),
            ""),
      "Benchmark cancelled\nthe job was cancelled\nInstance: sql01\n"
-     "Not decided: anything: 0 of 0 trials were done\nKind: backup_sweep\nJob: 0193\n"},
+     "Not decided: anything: no trial was done\nKind: backup_sweep\nJob: 0193\n"},
     {EVENT("job.finished", RAN("timed_out", "backup_sweep", "'database':'Sales'"), ""),
      "Benchmark out of time\nNo further details.\nInstance: sql01\nDatabase: Sales\n"
      "Not decided: anything: 12 of 72 trials were done\nTook: 34 min 5 s\nKind: backup_sweep\n"

@@ -1,6 +1,7 @@
 #include "jobs/kinds/snapshot.h"
 #include "jobs/measure/tsql_text.h"
 #include "jobs/member.h"
+#include "jobs/target.h"
 #include "server/limits.h"
 
 #include <inttypes.h>
@@ -62,9 +63,8 @@ static void check_path(const char *path, const struct instance *instance, const 
     }
     if (strcmp(path, TSQL_NUL) == 0)
         json_fault_add(faults, at, "must be a folder: a snapshot keeps pages");
-    else if (!tsql_path_is_allowed(path, folders, count))
-        json_fault_add(faults, at,
-                       "is not below the instance's allow.paths; add it there to allow it");
+    else if (strstr(path, "..") || !tsql_path_is_allowed(path, folders, count))
+        json_fault_add(faults, at, "%s", target_path_advice(path));
     else if (!tsql_text_is_clean(path, &utf16) || utf16 + FILE_NAME_CHARS > LIMIT_PATH_UTF16)
         json_fault_add(faults, at, "is too long: a file's name of %d characters follows",
                        FILE_NAME_CHARS);

@@ -132,7 +132,9 @@ static void add_verdict(struct doc *doc, const cJSON *report)
     } else if (cJSON_IsObject(recommendation)) {
         setting_verdict(doc, report, recommendation);
     } else if (!text_kind_verdict(doc, report)) {
-        text_strong(doc, "No recommendation");
+        const char *kind = doc_text_of(report, "kind");
+        bool recommends = !kind || strcmp(kind, "backup_sweep") == 0; /* the others answer */
+        text_strong(doc, recommends ? "No recommendation" : "No answer");
         doc_say(doc, ": ");
         doc_text(doc, reason ? reason : "the data do not decide.");
     }
