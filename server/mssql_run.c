@@ -225,7 +225,8 @@ void mssql_run_skip_rows(struct mssql_run *run)
     } while (SQL_SUCCEEDED(rc));
 }
 
-/* In the session's own thread, between two calls: nobody else touches the statement then. */
+/* In the session's own thread, between two calls: no SQLCancel begins then. One that has begun may
+ * still be under way; the driver's own locks let one of both wait. */
 void mssql_run_close(struct mssql_run *run)
 {
     run->closed = true;
