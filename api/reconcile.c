@@ -19,7 +19,7 @@ static const struct json_field fields[] = {
      .help = "true: nothing is undone, only shown"},
 };
 
-/* The clean-up goes on: what is still open then is shown. */
+/* What is just undone is cancelled and stays open: all that is open then is shown. */
 static void answer_late(struct req *req)
 {
     char why[120];

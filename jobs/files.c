@@ -79,7 +79,8 @@ int files_remove(struct run *run, const char *path, struct err *err)
     }
     if (there == 0)
         return 0;
-    enum err_code code = why.code == ERR_TIMEOUT ? ERR_TIMEOUT : ERR_REFUSED;
+    bool unanswered = why.code == ERR_TIMEOUT || why.code == ERR_CANCELLED; /* says nothing */
+    enum err_code code = unanswered ? why.code : ERR_REFUSED;
     if (there < 0)
         return err_set(err, code, why.detail, "whether %s was deleted cannot be seen: %s", path,
                        why.msg);

@@ -6,11 +6,12 @@
 #include "server/buf.h"
 
 /* 1: there, 0: not there, -1: it cannot be known (err tells why). */
-int files_exists(struct run *run, const char *path, struct err *err);
+MUST_CHECK int files_exists(struct run *run, const char *path, struct err *err);
 
 /* Deletes one of our files and looks whether it is gone: 0 also when it was not there. ERR_REFUSED
  * when the name is not ours, or when it is still there after every procedure we know (they can
- * report success and delete nothing). ERR_TIMEOUT: the server was too slow to tell; try again. */
+ * report success and delete nothing). ERR_TIMEOUT, ERR_CANCELLED: the server was too slow to tell,
+ * or was stopped on the way; try again. */
 MUST_CHECK int files_remove(struct run *run, const char *path, struct err *err);
 
 /* The text of STATEMENT_DELETE_FILES or _FILE for one path ("{job}" and "{seq}" may stand in it).

@@ -5,11 +5,11 @@
  * The worker's. */
 #include "jobs/journal.h"
 
-/* The action of an intent; object: the flag's number; prior: {"on": bool, "started": when the
- * server started, as text, "" when it cannot be had}. */
+/* An intent of JOURNAL_FLAG has as object the flag's number, as prior {"on": bool, "started": when
+ * the server started, as text, "" when it cannot be had}. */
 
-/* 1: on for all sessions, 0: off, -1: it cannot be known. */
-int flags_is_on(struct run *run, int flag, struct err *err);
+/* 1: on for all sessions, 0: off, -1: it cannot be known (err tells why). */
+MUST_CHECK int flags_is_on(struct run *run, int flag, struct err *err);
 
 /* Makes the flag so, looks whether it is, and puts every other flag that this job has changed back.
  * Changes nothing that is right already. ERR_REFUSED with 2571 when the login may not. */

@@ -246,7 +246,11 @@ int room_watch(struct run *run, const struct room_scope *scope, struct room **ou
     if (room->volumes.unseen)
         run_warn(run, "free space was not watched while each %s ran: that of %s cannot be seen",
                  scope->what, room->volumes.unseen);
-    if (room->volumes.count > 0 && start(room) == 0)
+    int failed = room->volumes.count > 0 ? start(room) : 0;
+    if (failed)
+        run_warn(run, "free space was not watched while each %s ran: no thread could be started",
+                 scope->what);
+    if (room->volumes.count > 0 && !failed)
         *out = room;
     else
         room_free(room);

@@ -223,8 +223,9 @@ int snapshot_undo(struct run *run, const struct intent_row *intent, struct err *
             break; /* it would say the same again */
     }
     buf_fini(&batch);
+    bool unanswered = why.code == ERR_TIMEOUT || why.code == ERR_CANCELLED;
     if (there > 0) /* silence is no answer: it is tried again later */
-        return err_set(err, why.code == ERR_TIMEOUT ? ERR_UNREACHABLE : ERR_REFUSED, why.detail,
+        return err_set(err, unanswered ? ERR_UNREACHABLE : ERR_REFUSED, why.detail,
                        "%s is still there%s%s", name, why.msg[0] ? ": " : "", why.msg);
     if (there < 0 && err->code == ERR_TIMEOUT)
         err->code = ERR_UNREACHABLE;

@@ -60,4 +60,4 @@ MUST_CHECK int snapshot_look(struct run *run, const char *seq, struct snapshot_s
 void snapshot_state_fini(struct snapshot_state *state);
 
 /* Drops one of ours, suspect or not; found gone is good. As journal_undo_one. */
-int snapshot_undo(struct run *run, const struct intent_row *intent, struct err *err);
+MUST_CHECK int snapshot_undo(struct run *run, const struct intent_row *intent, struct err *err);

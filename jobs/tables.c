@@ -105,8 +105,9 @@ static int drop(struct run *run, const char *database, const char *name, struct 
     else if (there > 0)
         there = table_exists(run, database, "dbo", name, err);
     buf_fini(&batch);
+    bool unanswered = why.code == ERR_TIMEOUT || why.code == ERR_CANCELLED;
     if (there > 0) /* silence is no answer: it is tried again later */
-        return err_set(err, why.code == ERR_TIMEOUT ? ERR_UNREACHABLE : ERR_REFUSED, why.detail,
+        return err_set(err, unanswered ? ERR_UNREACHABLE : ERR_REFUSED, why.detail,
                        "table %s is still in %s%s%s", name, database, why.msg[0] ? ": " : "",
                        why.msg);
     if (there < 0 && err->code == ERR_TIMEOUT)

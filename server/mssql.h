@@ -108,8 +108,8 @@ void mssql_cancel(struct mssql *session);
  * cancel stays unanswered for so long. */
 void mssql_set_query_seconds(struct mssql *session, int seconds);
 
-/* True when a cancel stayed unanswered: the batch may still run on the server, until that notices
- * that its connection was dropped. */
+/* True when a cancel stayed unanswered: what it was for may still run on the server, until that
+ * notices that its connection was dropped. */
 bool mssql_gave_up(struct mssql *session);
 
 /* True when the session must be closed and opened anew. */

@@ -104,6 +104,16 @@ static bool await(struct batch *batch, bool *out_answered)
     return done;
 }
 
+static int fail_given_up(const struct mssql *session, bool answered, struct err *err)
+{
+    if (answered)
+        return err_set(err, ERR_UNREACHABLE, 0,
+                       "the ODBC driver does not take SQL Server's answer to the cancel");
+    return err_set(err, ERR_UNREACHABLE, 0,
+                   "SQL Server did not answer within %d s that the batch be cancelled",
+                   session->cancel_s);
+}
+
 int mssql_execute(struct mssql *session, const char *text, mssql_on_message *on_message, void *ctx,
                   struct err *err)
 {
@@ -127,16 +137,13 @@ int mssql_execute(struct mssql *session, const char *text, mssql_on_message *on_
     bool answered = false;
     if (!await(batch, &answered)) {
         (void)pthread_detach(thread);
-        if (answered)
-            return err_set(err, ERR_UNREACHABLE, 0,
-                           "the ODBC driver does not take SQL Server's answer to the cancel");
-        return err_set(err, ERR_UNREACHABLE, 0,
-                       "SQL Server did not answer within %d s that the batch be cancelled",
-                       session->cancel_s);
+        return fail_given_up(session, answered, err);
     }
     (void)pthread_join(thread, NULL);
     int rc = batch->rc;
-    if (rc < 0 && err)
+    if (rc < 0 && batch->err.code == ERR_UNREACHABLE && mssql_gave_up(session))
+        rc = fail_given_up(session, false, err);
+    else if (rc < 0 && err)
         *err = batch->err;
     batch_free(batch);
     return rc;

@@ -89,7 +89,7 @@ struct mssql {
     int unread_looks;      /* how often in a row the canceller saw input that nobody reads */
     int64_t give_up_at_ns; /* when the cancel counts as unanswered */
     bool abandoned;        /* the thread of an abandoned batch uses the session */
-    bool gave_up;          /* a batch was abandoned once: it may go on on the server */
+    bool gave_up;          /* a cancel stayed unanswered: what it was for may still run there */
     bool closed;           /* by its owner: that thread frees it */
     pthread_t canceller;
 };

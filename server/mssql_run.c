@@ -64,7 +64,8 @@ static void await_quiet_locked(struct mssql *session) NEEDS(session->lock)
 }
 
 /* Gives up when the server answered and the driver does not read it, or when it answers too late.
- * A batch is left alone then (mssql_batch.c); a query ends with its connection. */
+ * A batch is left alone then (mssql_batch.c), unless it comes back before its sender sees that; a
+ * query ends with its connection. */
 static void give_up_locked(struct mssql *session) NEEDS(session->lock)
 {
     struct mssql_input input;
@@ -75,6 +76,8 @@ static void give_up_locked(struct mssql *session) NEEDS(session->lock)
         session->give_up_at_ns = clock_mono_ns();
     if (clock_mono_ns() < session->give_up_at_ns)
         return;
+    session->gave_up |= session->unread_looks < UNREAD_LOOKS;
+    atomic_store(&session->dead, true);
     mssql_socket_drop(session->socket, session->port);
     wait_wake_all(&session->changed);
 }
@@ -222,7 +225,8 @@ void mssql_run_skip_rows(struct mssql_run *run)
     } while (SQL_SUCCEEDED(rc));
 }
 
-/* In the session's own thread, between two calls: nobody else touches the statement then. */
+/* In the session's own thread, between two calls: no SQLCancel begins then. One that has begun may
+ * still be under way; the driver's own locks let one of both wait. */
 void mssql_run_close(struct mssql_run *run)
 {
     run->closed = true;

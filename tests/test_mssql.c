@@ -330,6 +330,32 @@ static void a_batch_is_left_alone_when_its_cancel_stays_unanswered(void **state)
 /* --- broken connections -------------------------------------------------------------------------
  */
 
+/* The canceller drops the connection, or who sent the batch does: it is given up all the same, also
+ * when the batch comes back before its sender has seen why. */
+static void whoever_sees_first_that_a_cancel_stays_unanswered_gives_up(void **state)
+{
+    struct place_batch batch = {.place = *state, .text = BACKUP};
+    for (int i = 1; i <= 6; i++) {
+        place_fault(batch.place, "{'do': 'ignore_attention'}");
+        place_fault(batch.place, "{'do': 'hold_at_percent', 'percent': 50}");
+        place_begin(&batch);
+        assert_int_equal(sim_wait_for(batch.place->sim, SIM_EVENT_HELD, NULL, 1, WAIT_MS), 0);
+        mssql_cancel(batch.place->session);
+        clock_pass_ms(i % 2 ? 31000 : 29900);
+        place_end(&batch);
+        assert_int_equal(batch.rc, -1);
+        assert_int_equal(batch.err.code, ERR_UNREACHABLE);
+        assert_true(mssql_is_dead(batch.place->session));
+        assert_true(mssql_gave_up(batch.place->session));
+        mssql_close(batch.place->session);
+        batch.place->session = NULL;
+        assert_int_equal(sim_wait_for(batch.place->sim, SIM_EVENT_SESSIONS, NULL, 0, WAIT_MS), 0);
+        sim_fault_clear(batch.place->sim);
+        assert_int_equal(place_open(batch.place), 0);
+    }
+    clock_reset();
+}
+
 static void a_connection_dropped_in_a_backup_ends_the_session(void **state)
 {
     struct place_batch batch = {.place = *state, .text = BACKUP};
@@ -394,6 +420,7 @@ int main(void)
         TEST(a_cancel_when_nothing_runs_changes_nothing),
         TEST(an_ignored_cancel_does_not_hold_its_caller),
         TEST(a_batch_is_left_alone_when_its_cancel_stays_unanswered),
+        TEST(whoever_sees_first_that_a_cancel_stays_unanswered_gives_up),
         TEST(a_connection_dropped_in_a_backup_ends_the_session),
         TEST(a_connection_dropped_anywhere_is_never_a_success),
         TEST(a_server_that_goes_away_ends_the_session),

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -336,6 +337,85 @@ static void keeps_what_is_in_use_written_down(void **state)
     free(name);
 }
 
+/* --- a clean-up that is cut ----------------------------------------------------------------- */
+
+/* Somebody who asked for the clean-up does not wait any longer: cancels what is held, again and
+ * again. */
+struct cutter {
+    struct scene *scene;
+    atomic_bool over;
+    pthread_t thread;
+};
+
+static void *cut(void *arg)
+{
+    struct cutter *cutter = arg;
+    struct sim *sim = cutter->scene->server->sim;
+    while (!atomic_load(&cutter->over)) {
+        if (sim_wait_for(sim, SIM_EVENT_HELD, NULL, 1, 20) == 0)
+            mssql_cancel(run_session(cutter->scene->run));
+    }
+    return NULL;
+}
+
+/* What was not told for that reason is not told to have failed, and undone the next time. */
+static void expect_kept(struct scene *scene, const char *const *held)
+{
+    struct cutter cutter = {.scene = scene};
+    struct err err = {0};
+    const char *cleanup = NULL;
+    char error[SIM_ERROR_SIZE];
+    for (; *held; held++) {
+        char *fault = mem_format("{'do':'hold_before','match':'%s','times':-1}", *held);
+        assert_int_equal(sim_fault(scene->server->sim, fault, error), 0);
+        free(fault);
+    }
+    assert_int_equal(pthread_create(&cutter.thread, NULL, cut, &cutter), 0);
+    int rc = journal_undo(scene->run, &err);
+    atomic_store(&cutter.over, true);
+    (void)pthread_join(cutter.thread, NULL);
+    assert_int_equal(rc, -1);
+    assert_int_equal(journal_state(scene->run, &cleanup, NULL, &err), 0);
+    assert_string_equal(cleanup, "pending");
+    sim_fault_clear(scene->server->sim);
+    assert_int_equal(undo(scene, "done"), 0);
+}
+
+static void a_drop_of_a_snapshot_that_was_cancelled_is_not_a_refusal(void **state)
+{
+    static const char *const held[] = {"DROP DATABASE", NULL};
+    int before = sim_database_count(((struct scene *)*state)->server->sim);
+    free(make_snapshot(*state, 1));
+    expect_kept(*state, held);
+    assert_int_equal(sim_database_count(((struct scene *)*state)->server->sim), before);
+}
+
+static void a_drop_of_a_table_that_was_cancelled_is_not_a_refusal(void **state)
+{
+    static const char *const held[] = {"DROP TABLE", NULL};
+    struct scene *scene = *state;
+    char *table = table_name(scene->run->row.id, "1");
+    char *sql = mem_format("CREATE TABLE [Sales].dbo.[%s] (id int)", table);
+    write_down(scene, JOURNAL_TABLE, table, "{'database':'Sales'}");
+    run_sql(scene, sql);
+    expect_kept(scene, held);
+    free(sql);
+    free(table);
+}
+
+static void a_look_at_a_file_that_was_cancelled_is_not_a_refusal(void **state)
+{
+    static const char *const held[] = {"SELECT CONVERT(int, file_exists)",
+                                       "EXEC master.dbo.xp_fileexist", NULL};
+    struct scene *scene = *state;
+    struct err err = {0};
+    char *path = mem_format("/tmp/sweetspot_%s_1_1.bak", scene->run->row.id);
+    assert_int_equal(run_read_facts(scene->run, &err), 0); /* how files are deleted here */
+    write_down(scene, JOURNAL_FILE, path, NULL);
+    expect_kept(scene, held);
+    free(path);
+}
+
 static void finds_the_last_number_in_every_name_of_ours(void **state)
 {
     struct scene *scene = *state;
@@ -372,6 +452,9 @@ int main(void)
         SCENE_TEST(tells_what_the_server_does_not_drop),
         SCENE_TEST(drops_again_what_was_refused_in_passing),
         SCENE_TEST(keeps_what_is_in_use_written_down),
+        SCENE_TEST(a_drop_of_a_snapshot_that_was_cancelled_is_not_a_refusal),
+        SCENE_TEST(a_drop_of_a_table_that_was_cancelled_is_not_a_refusal),
+        SCENE_TEST(a_look_at_a_file_that_was_cancelled_is_not_a_refusal),
         SCENE_TEST(finds_the_last_number_in_every_name_of_ours),
     };
     return cmocka_run_group_tests(tests, place_init, place_fini);

@@ -64,7 +64,7 @@ void html_add_text(struct buf *out, const char *text, enum html_text how)
 
 static bool is_ascii(const char *text)
 {
-    while (*text > 0)
+    while (*text && (unsigned char)*text < 0x80) /* char has no sign everywhere */
         text++;
     return *text == '\0';
 }
