@@ -52,11 +52,9 @@ static const char *why_no_folder(const char *path)
 const char *target_path_advice(const char *path)
 {
     if (strstr(path, ".."))
-        return "must not contain \"..\" (allow.paths are compared by whole folders): write the "
-               "folder it "
-               "leads to";
+        return "must not contain \"..\", which allow.paths never allow: write where it leads";
     if (strcasecmp(path, "NUL") == 0)
-        return "must be written \"NUL\", in capitals";
+        return "is not below allow.paths; to discard write \"NUL\", in capitals";
     return "is not below the instance's allow.paths; add it there to allow it";
 }
 

@@ -32,8 +32,9 @@
 #define LIMIT_HEADERS_IN 200          /* lines of an answer; more is an attack */
 #define LIMIT_SECRET_BYTES (64 << 10) /* a password or a URL; more is the wrong file */
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
-#define LIMIT_STREAM_S 600 /* and one that reads a whole history (msdb has few indexes) */
-#define LIMIT_CANCEL_S 30  /* a BACKUP that is cancelled first ends the I/O it began */
+#define LIMIT_STREAM_S 600  /* and one that reads a whole history (msdb has few indexes) */
+#define LIMIT_TEARDOWN_S 60 /* silence of a job's own teardown, which nothing else ends */
+#define LIMIT_CANCEL_S 30   /* a BACKUP that is cancelled first ends the I/O it began */
 /* After a cancel that was not answered, where other sessions are not to be seen: by then a server
  * has noticed that the connection is gone (its keep-alive takes under a minute) and has rolled
  * back. */

@@ -108,6 +108,11 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     session->cancel_s = seconds;
 }
 
+void mssql_set_batch_seconds(struct mssql *session, int seconds)
+{
+    session->batch_s = seconds;
+}
+
 bool mssql_gave_up(struct mssql *session)
 {
     lock_take(&session->lock);

@@ -104,6 +104,10 @@ MUST_CHECK int mssql_stream(struct mssql *session, const char *sql,
  * from being closed meanwhile. */
 void mssql_cancel(struct mssql *session);
 
+/* From now on batches are cancelled after so many seconds in which the server says nothing
+ * (ERR_TIMEOUT); 0, as at first: never. Not while one runs. */
+void mssql_set_batch_seconds(struct mssql *session, int seconds);
+
 /* For tests, which cannot wait: gives queries up after this much silence, and batches when their
  * cancel stays unanswered for so long. */
 void mssql_set_query_seconds(struct mssql *session, int seconds);

@@ -66,7 +66,7 @@ static void *run_batch(void *argument)
     struct batch *batch = argument;
     struct mssql_run run;
     (void)pthread_setname_np(pthread_self(), "mssql-batch"); /* only for people who look */
-    batch->rc = mssql_run_begin(&run, batch->session, 0, &batch->err);
+    batch->rc = mssql_run_begin(&run, batch->session, batch->session->batch_s, &batch->err);
     if (batch->rc == 0) {
         run.on_message = pass_on;
         run.ctx = batch;

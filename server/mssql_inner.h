@@ -74,6 +74,7 @@ struct mssql {
     atomic_bool dead;
     int query_s;  /* silence after which a query is given up */
     int stream_s; /* the same for mssql_stream */
+    int batch_s;  /* the same for batches; 0: they take their time */
     int cancel_s; /* a batch is abandoned so long after its cancel */
     int socket;   /* below the connection; -1: not known. The driver's own */
     int port;

@@ -239,6 +239,12 @@ void mssql_set_query_seconds(struct mssql *session, int seconds)
     (void)seconds;
 }
 
+void mssql_set_batch_seconds(struct mssql *session, int seconds)
+{
+    (void)session;
+    (void)seconds;
+}
+
 bool mssql_gave_up(struct mssql *session)
 {
     (void)session;

@@ -276,6 +276,25 @@ static void a_cancel_stops_sql_of_the_jobs_own_and_tears_it_down(void **state)
     harness_stop(house);
 }
 
+/* Nothing disturbs a teardown, so that it must end of itself: else a cancel would never. */
+static void a_teardown_that_does_not_end_is_given_up(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("SWEETSPOT_SECRET_BENCH", "b", 1), 0);
+    struct harness *house = house_of(CUSTOM_LOGIN("'db_datareader'"), CUSTOM_ALLOW);
+    snapshot_set_teardown_seconds(1);
+    inject(house, "{'do':'hold_before','match':'SELECT 2','nth':1}");
+    char *id = harness_submit(house, CUSTOM);
+    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+    char *target = mem_format("/v1/jobs/%s/cancel", id);
+    cJSON_Delete(harness_call(house, "POST", target, NULL, 202));
+    cJSON_Delete(expect_end(house, id, "cancelled", "done"));
+    snapshot_set_teardown_seconds(LIMIT_TEARDOWN_S);
+    free(target);
+    free(id);
+    harness_stop(house);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +309,7 @@ int main(void)
         cmocka_unit_test(runs_sql_of_the_jobs_own_under_a_login_of_its_own),
         cmocka_unit_test(refuses_a_login_that_is_more_than_it_may_be),
         cmocka_unit_test(a_cancel_stops_sql_of_the_jobs_own_and_tears_it_down),
+        cmocka_unit_test(a_teardown_that_does_not_end_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,10 @@
 /* For tests: how old the snapshots of a trial may get; LIMIT_SNAPSHOT_S else. */
 void snapshot_set_longest(int64_t ms);
 
+/* For tests: after how much silence a teardown of the job's own is given up; LIMIT_TEARDOWN_S else.
+ */
+void snapshot_set_teardown_seconds(int seconds);
+
 #define SNAPSHOT_MOST 8   /* snapshots of one trial: each multiplies the writes */
 #define SNAPSHOT_PLACES 8 /* locations of a job */
 

@@ -61,6 +61,10 @@ static int judge(struct attempt *attempt, const struct err *why, const char *ste
         free(text);
         return 0;
     }
+    if (why->code == ERR_TIMEOUT && is_custom) {
+        fail(trial, TRIAL_FAILED, 0, why->msg, step);
+        return 0;
+    }
     if (why->code == ERR_CANCELLED)
         fail(trial, TRIAL_CANCELLED, why->detail, why->msg, step);
     if (why->code != ERR_SQL)
@@ -231,8 +235,16 @@ static int run_steps(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-/* Runs whatever became of the workload, as long as there is a session, and undisturbed. An earlier
- * error stays the trial's. */
+static atomic_int teardown_s = LIMIT_TEARDOWN_S;
+
+void snapshot_set_teardown_seconds(int seconds)
+{
+    atomic_store(&teardown_s, seconds);
+}
+
+/* Runs whatever became of the workload, as long as there is a session, and undisturbed: no cancel
+ * and no window's end reaches it, so that it has a time limit of its own. An earlier error stays
+ * the trial's. */
 static int tear_down(struct attempt *attempt, int rc, struct err *err)
 {
     struct run *run = attempt->run;
@@ -241,10 +253,12 @@ static int tear_down(struct attempt *attempt, int rc, struct err *err)
     if (!run->second || mssql_is_dead(run->second))
         return rc;
     bool undisturbed = run_keep_undisturbed(run, true);
+    mssql_set_batch_seconds(run->second, atomic_load(&teardown_s));
     if (rc == 0 && is_good(attempt))
         rc = run_custom(attempt, sql, "teardown", err);
     else if (sql)
         (void)(send_second(run, STATEMENT_CUSTOM, sql, &ignored) < 0);
+    mssql_set_batch_seconds(run->second, 0);
     (void)run_keep_undisturbed(run, undisturbed);
     return rc;
 }
