@@ -325,6 +325,24 @@ static void gives_the_published_overheads_and_compression(void **state)
     experiment_fini(&made);
 }
 
+static void says_when_the_two_clocks_disagree(void **state)
+{
+    (void)state;
+    struct experiment made;
+    experiment_init(&made, "{'databases':['S']," TARGET "}");
+    measure(&made, 0, 1000, 10, 1);
+    measure(&made, 1, 1000, 11, 1);
+    for (size_t i = 0; i < made.trial_count; i++) /* off: long before the server's seconds */
+        made.trials[i].elapsed_s = made.trials[i].arm == 0 ? 20 : 12;
+    report(&made);
+    assert_true(has_warning(&made, "trace flag 3042 makes it slower; by our clock it is faster "
+                                   "(0.600 times as long)"));
+    experiment_fini(&made);
+    measure_seed(&made);
+    assert_false(has_warning(&made, "by our clock it is"));
+    experiment_fini(&made);
+}
+
 static void says_the_result_in_words(void **state)
 {
     (void)state;
@@ -432,6 +450,7 @@ int main(void)
         cmocka_unit_test(names_the_default_flag_when_it_is_not_allowed),
         cmocka_unit_test(makes_off_and_on_side_by_side),
         cmocka_unit_test(gives_the_published_overheads_and_compression),
+        cmocka_unit_test(says_when_the_two_clocks_disagree),
         cmocka_unit_test(says_the_result_in_words),
         cmocka_unit_test(leaves_open_what_the_data_do_not_decide),
         cmocka_unit_test(stands_without_any_trial),

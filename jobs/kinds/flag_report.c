@@ -154,6 +154,24 @@ static void warn_of_pages(const struct bundle *bundle, const struct pair *pair, 
                     member_text(pair->on->settings, "database"), off, flag_of_arm(pair->on), on);
 }
 
+/* Both clocks with a verdict, and the one the other way round from the other. */
+static void warn_of_clocks(const struct pair *pair, cJSON *report)
+{
+    const struct stats_comparison *server = pair->server;
+    const struct stats_comparison *elapsed = pair->elapsed;
+    if (!server || !elapsed || (server->ratio > 1) == (elapsed->ratio > 1) ||
+        (server->verdict != VERDICT_FASTER && server->verdict != VERDICT_SLOWER) ||
+        fabs(elapsed->ratio - 1) < 0.01)
+        return;
+    report_warn(report,
+                "%s: by the seconds that the server tells, trace flag %d makes it %s; by our clock "
+                "it is %s (%.3f times as long). What lies outside of the server's seconds weighs "
+                "more here than the flag: measure a larger database.",
+                member_text(pair->on->settings, "database"), flag_of_arm(pair->on),
+                server->ratio > 1 ? "faster" : "slower", elapsed->ratio > 1 ? "faster" : "slower",
+                1 / elapsed->ratio);
+}
+
 static void warn_of_global(const struct flag_parameters *parameters, cJSON *report)
 {
     const cJSON *flag;
@@ -237,6 +255,7 @@ void flag_report(const struct bundle *bundle, const struct analysis *analysis, c
             .elapsed = find(elapsed, elapsed_count, on->index)};
         cJSON_AddItemToArray(overhead, overhead_of(bundle, analysis, pair));
         warn_of_pages(bundle, pair, report);
+        warn_of_clocks(pair, report);
         decided |= pair->server && pair->server->verdict != VERDICT_INCONCLUSIVE;
     }
     cJSON_AddItemToObject(report, "overhead", overhead);
