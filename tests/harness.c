@@ -18,6 +18,25 @@
 #define WAIT_S 60
 #define FAST "{'time_scale': 0}"
 
+int harness_set_up_timed(void **state)
+{
+    clock_pass_ms(0);
+    *state = harness_start(NULL);
+    return 0;
+}
+
+int harness_tear_down_timed(void **state)
+{
+    harness_stop(*state);
+    clock_reset();
+    return 0;
+}
+
+void harness_wait_held(struct harness *harness)
+{
+    assert_int_equal(sim_wait_for(harness->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
+}
+
 static struct mssql *open_as_somebody(struct sim *sim)
 {
     struct mssql_target target = {.host = "127.0.0.1",

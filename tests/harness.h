@@ -58,6 +58,13 @@ cJSON *harness_pass_until(struct harness *harness, const char *id, const char *s
 int64_t harness_ask(struct sim *sim, const char *sql);
 void harness_execute(struct sim *sim, const char *batch);
 
+/* cmocka's setup and teardown of tests that let time pass: the default scenario in *state. */
+int harness_set_up_timed(void **state);
+int harness_tear_down_timed(void **state);
+
+/* Waits until the simulator holds a statement, as a fault told it to. */
+void harness_wait_held(struct harness *harness);
+
 /* Text with every ' replaced by ", so that JSON in tests can be read. The caller frees it. */
 char *harness_json(const char *text);
 

@@ -18,25 +18,6 @@
 #define HOLD "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','percent':40}"
 #define MARGIN "'allow':{'paths':['/var/opt/mssql/backup']},'limits':{'min_free_disk_mib':1024}"
 
-static int set_up(void **state)
-{
-    clock_pass_ms(0);
-    *state = harness_start(NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    harness_stop(*state);
-    clock_reset();
-    return 0;
-}
-
-static void wait_held(struct harness *house)
-{
-    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
-}
-
 /* --- room ----------------------------------------------------------------------------------- */
 
 static void fill_once(struct harness *house)
@@ -44,7 +25,7 @@ static void fill_once(struct harness *house)
     sweep_fault(house->sim, "{'do':'fill_volume','free_mib':20480}");
     sweep_fault(house->sim, HOLD);
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, TWO));
-    wait_held(house);
+    harness_wait_held(house);
     sweep_fault(house->sim, "{'do':'fill_volume','free_mib':700}");
     clock_pass_ms(1000);
     cJSON *job = harness_wait(house, id);
@@ -76,14 +57,14 @@ static void only_backups_to_disk_are_looked_at(void **state)
     harness_register(house, ALLOW);
     sweep_fault(house->sim, HOLD);
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]", SHORT));
-    wait_held(house);
+    harness_wait_held(house);
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_SESSIONS, NULL, 1, 20000), 0);
     sim_release(house->sim);
     cJSON_Delete(harness_wait(house, id));
     free(id);
     sweep_fault(house->sim, HOLD);
     id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, SHORT));
-    wait_held(house);
+    harness_wait_held(house);
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_SESSIONS, NULL, 2, 20000), 0);
     sim_release(house->sim);
     cJSON_Delete(harness_wait(house, id));
@@ -97,7 +78,7 @@ static void a_cancel_meets_a_backup_that_is_watched(void **state)
     harness_register(house, MARGIN);
     sweep_fault(house->sim, HOLD);
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, SHORT));
-    wait_held(house);
+    harness_wait_held(house);
     char *target = mem_format("/v1/jobs/%s/cancel", id);
     cJSON_Delete(harness_call(house, "POST", target, NULL, 202));
     cJSON *job = harness_wait(house, id);
@@ -194,7 +175,8 @@ static void a_deadlock_in_a_look_is_not_taken_for_a_missing_view(void **state)
     assert_int_equal(sim_count_statements(house->sim, "SELECT process_kernel_time_ms"), 1);
 }
 
-#define GUARDED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define GUARDED(name)                                                                              \
+    cmocka_unit_test_setup_teardown(name, harness_set_up_timed, harness_tear_down_timed)
 
 int main(void)
 {

@@ -28,18 +28,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    harness_stop(*state);
-    clock_reset();
-    return 0;
-}
-
-static void wait_held(struct harness *house)
-{
-    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
-}
-
 static void set_free(struct harness *house, const char *path, int mib)
 {
     char *fault = mem_format("{'do':'fill_volume','path':'%s','free_mib':%d}", path, mib);
@@ -67,7 +55,7 @@ static void fill_once(struct harness *house, const char *path, const char *match
     set_free(house, BACKUP, 20480);
     hold(house, match, nth);
     char *id = harness_submit(house, TWO_SNAPSHOTS);
-    wait_held(house);
+    harness_wait_held(house);
     set_free(house, path, 700);
     clock_pass_ms(1000);
     cJSON *job = harness_wait(house, id);
@@ -109,7 +97,7 @@ static void a_source_without_room_ends_the_job_and_keeps_it_from_starting(void *
     struct harness *house = *state;
     hold(house, WORKLOAD, 1);
     char *id = harness_submit(house, TWO_SNAPSHOTS);
-    wait_held(house);
+    harness_wait_held(house);
     set_free(house, SOURCE, 700);
     clock_pass_ms(1000);
     cJSON *job = expect_end(house, id, "failed", "done");
@@ -163,7 +151,7 @@ static void sql_of_the_jobs_own_is_watched_too(void **state)
                          "'snapshots':[0,2],'workload':{'sql':'UPDATE Sales.Big SET id = id + 1',"
                          "'setup':'SELECT 1','teardown':'SELECT 2'}",
                          DESIGN));
-    wait_held(house);
+    harness_wait_held(house);
     set_free(house, SOURCE, 700);
     clock_pass_ms(1000);
     cJSON_Delete(harness_wait(house, id));
@@ -178,7 +166,7 @@ static void sql_of_the_jobs_own_is_watched_too(void **state)
     clock_reset();
 }
 
-#define TIMED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TIMED(name) cmocka_unit_test_setup_teardown(name, set_up, harness_tear_down_timed)
 
 int main(void)
 {

@@ -22,25 +22,6 @@
 #define HOLD(nth)                                                                                  \
     "{'do':'hold_at_percent','match':'BACKUP DATABASE [Sales]','nth':" nth ",'percent':40}"
 
-static int set_up(void **state)
-{
-    clock_pass_ms(0);
-    *state = harness_start(NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    harness_stop(*state);
-    clock_reset();
-    return 0;
-}
-
-static void wait_held(struct harness *house)
-{
-    assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
-}
-
 static void wait_attention(struct harness *house)
 {
     assert_int_equal(sim_wait_for(house->sim, SIM_EVENT_ATTENTIONS, NULL, 1, 20000), 0);
@@ -94,7 +75,7 @@ static void a_window_that_closes_cancels_the_backup_and_the_next_one_goes_on(voi
     register_window(house, 60, 201, &closes_at);
     sweep_fault(house->sim, HOLD("2"));
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, TWO));
-    wait_held(house);
+    harness_wait_held(house);
     clock_pass_ms(closes_at - clock_wall_ms() - 20 * SECOND);
     expect_running(house, id);
     assert_int_equal(attentions(house), 0);
@@ -124,7 +105,7 @@ static void a_trial_that_cannot_end_in_the_window_waits_for_the_next(void **stat
     register_window(house, 30, 201, &closes_at);
     sweep_fault(house->sim, HOLD("1"));
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]", TWO));
-    wait_held(house);
+    harness_wait_held(house);
     clock_pass_ms(20 * MINUTE); /* so long does a trial take */
     sim_release(house->sim);
     cJSON *job = harness_wait_state(house, id, "waiting", "window");
@@ -151,13 +132,13 @@ static void a_trial_that_outlasts_its_window_fails_the_job_instead_of_coming_bac
     register_window(house, 30, 201, &closes_at);
     sweep_fault(house->sim, HOLD("2,'times':2"));
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, TWO));
-    wait_held(house);
+    harness_wait_held(house);
     clock_pass_ms(closes_at - clock_wall_ms() + SECOND);
     cJSON_Delete(harness_wait_state(house, id, "waiting", "window"));
     harness_stop_daemon(house);
     clock_pass_ms(closes_at + 24 * HOUR - 35 * MINUTE - clock_wall_ms());
     harness_start_daemon(house);
-    wait_held(house);
+    harness_wait_held(house);
     clock_pass_ms(closes_at + 24 * HOUR - clock_wall_ms() + SECOND);
     cJSON *job = harness_wait(house, id);
     assert_string_equal(text_at(job, "state"), "failed");
@@ -179,7 +160,7 @@ static void windows_that_are_changed_hold_for_the_next_trial(void **state)
     harness_register(house, ALLOW);
     sweep_fault(house->sim, HOLD("1"));
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]", TWO));
-    wait_held(house);
+    harness_wait_held(house);
     int64_t closes_at;
     register_window(house, -2, 200, &closes_at); /* closed for two minutes */
     sim_release(house->sim);
@@ -196,7 +177,7 @@ static void a_clock_that_is_set_on_stops_and_one_set_back_starts_nothing_twice(v
     register_window(house, 30, 201, &closes_at);
     sweep_fault(house->sim, HOLD("1"));
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]", TWO));
-    wait_held(house);
+    harness_wait_held(house);
     clock_set_wall_ms(HOUR);
     clock_pass_ms(SECOND);
     cJSON_Delete(harness_wait_state(house, id, "waiting", "window"));
@@ -237,14 +218,14 @@ static void minutes_count_over_all_tries(void **state)
     sweep_fault(house->sim, HOLD("2"));
     char *id =
         harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, TWO ",'limits':{'minutes':10}"));
-    wait_held(house);
+    harness_wait_held(house);
     clock_pass_ms(6 * MINUTE);
     expect_running(house, id);
     harness_stop_daemon(house);
     clock_pass_ms(HOUR); /* nobody runs it */
     sweep_fault(house->sim, HOLD("1"));
     harness_start_daemon(house);
-    wait_held(house);
+    harness_wait_held(house);
     clock_pass_ms(3 * MINUTE);
     expect_running(house, id);
     clock_pass_ms(MINUTE);
@@ -265,7 +246,7 @@ static void a_deadline_in_a_trial_cancels_and_undoes(void **state)
     char *body = mem_format(SWEEP(",'buffercount':[50]" TO_DISK, SHORT ",'deadline':'%s'"),
                             clock_format(clock_wall_ms() + HOUR, soon));
     char *id = harness_submit(house, body);
-    wait_held(house);
+    harness_wait_held(house);
     clock_pass_ms(59 * MINUTE);
     expect_running(house, id);
     assert_int_equal(attentions(house), 0);
@@ -434,7 +415,7 @@ static void a_server_that_ignores_a_cancel_is_given_up_after_half_a_minute(void 
     sweep_fault(house->sim, HOLD("1"));
     sweep_fault(house->sim, "{'do':'ignore_attention','match':'BACKUP','times':-1}");
     char *id = harness_submit(house, SWEEP(",'buffercount':[50]" TO_DISK, SHORT));
-    wait_held(house);
+    harness_wait_held(house);
     char *target = mem_format("/v1/jobs/%s/cancel", id);
     cJSON_Delete(harness_call(house, "POST", target, NULL, 202));
     wait_attention(house);
@@ -462,7 +443,8 @@ static void a_server_that_ignores_a_cancel_is_given_up_after_half_a_minute(void 
     free(id);
 }
 
-#define TIMED(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TIMED(name)                                                                                \
+    cmocka_unit_test_setup_teardown(name, harness_set_up_timed, harness_tear_down_timed)
 
 int main(void)
 {
