@@ -130,7 +130,7 @@ static int check_server(struct db *db, const struct instance_row *row, struct er
             "not ended or something there is not undone; register another instance, or "
             "cancel and reconcile first",
             row->name);
-    return 0;
+    return store_intent_abandon(db, row->name, err);
 }
 
 static int put_work(struct db *db, void *arg, struct err *err)

@@ -75,6 +75,23 @@ int applock_take(struct run *run, struct err *err)
     }
 }
 
+int applock_take_to_undo(struct run *run, struct err *err)
+{
+    int64_t pause_ms = LOOK_FIRST_MS;
+    for (int looks = 1; run->applock == RUN_LOCK_UNASKED; looks++) {
+        if (ask(run, err) < 0)
+            return -1;
+        if (run->applock != RUN_LOCK_UNASKED)
+            break;
+        if (looks == LOOKS || atomic_load(&run->stop) == RUN_BUSY) /* else: looked a moment ago */
+            return err_set(err, ERR_TIMEOUT, 0,
+                           "another Sweetspot measures there now; the flag is put back after it");
+        (void)run_rest(run, pause_ms); /* also while the daemon ends: the looks are few */
+        pause_ms *= 2;
+    }
+    return 0;
+}
+
 void applock_drop(struct run *run)
 {
     struct err err = {0};

@@ -1,4 +1,5 @@
 #include "jobs/cleanup.h"
+#include "jobs/applock.h"
 #include "jobs/cleaners.h"
 #include "jobs/former.h"
 #include "jobs/journal.h"
@@ -57,10 +58,11 @@ static bool is_busy(const struct jobs_parts *parts, const char *instance)
 static int clean(struct run *run, struct err *err)
 {
     if (run_connect(run, err) < 0 ||
-        run_read_facts(run, err) < 0 || /* they say how files are deleted here */
-        journal_undo_others(run, err) < 0)
+        run_read_facts(run, err) < 0) /* they say how files are deleted here */
         return -1;
-    return journal_tell(run, err);
+    int rc = journal_undo_others(run, false, err);
+    applock_drop(run); /* a trace flag's */
+    return rc < 0 ? -1 : journal_tell(run, err);
 }
 
 /* A refused login is not tried again and again: that would lock it out (api.md §2). */
@@ -108,16 +110,15 @@ void cleanup_run(struct run *run)
 
 struct intents {
     const char *instance;
-    struct intent_row *rows; /* what was open */
+    struct intent_row *rows; /* what was open, or had failed */
     size_t count;
     struct job_row job; /* of the first of them; its id is NULL when there is none */
 };
 
-static int open_work(struct db *db, void *arg, struct err *err)
+static int left_work(struct db *db, void *arg, struct err *err)
 {
     struct intents *intents = arg;
-    if (store_intent_list(db, NULL, intents->instance, "open", &intents->rows, &intents->count,
-                          err) < 0)
+    if (store_intent_list_left(db, intents->instance, &intents->rows, &intents->count, err) < 0)
         return -1;
     return intents->count > 0 ? store_job_get(db, intents->rows[0].job, &intents->job, err) : 0;
 }
@@ -183,7 +184,8 @@ static cJSON *answer_of(const struct intents *intents, const char *why)
     return answer;
 }
 
-/* Undoes what is open; why_not (may stay empty): why something still is. */
+/* Undoes what is open, and tries what failed again; why_not (may stay empty): why something still
+ * is. */
 static void undo(const struct jobs_parts *parts, struct intents *intents,
                  const struct check_control *control, struct err *why_not)
 {
@@ -191,8 +193,9 @@ static void undo(const struct jobs_parts *parts, struct intents *intents,
     int rc = run_new(parts, &intents->job, &run, why_not);
     if (rc == 0 && run_connect(run, why_not) == 0) {
         control->set_session(control->ctx, run_session(run));
-        if (run_read_facts(run, why_not) == 0 && journal_undo_others(run, why_not) == 0)
+        if (run_read_facts(run, why_not) == 0 && journal_undo_others(run, true, why_not) == 0)
             err_clear(why_not);
+        applock_drop(run); /* a trace flag's */
         control->set_session(control->ctx, NULL);
     }
     run_free(run);
@@ -217,7 +220,7 @@ cJSON *cleanup_reconcile(const struct jobs_parts *parts, const char *instance, b
 {
     struct intents intents = {.instance = instance};
     struct err why = {0};
-    int rc = store_read(parts->store, open_work, &intents, &why);
+    int rc = store_read(parts->store, left_work, &intents, &why);
     if (rc == 0 && !dry_run && intents.count > 0) {
         struct err ignored; /* then they are shown as they were */
         undo_alone(parts, &intents, control, &why);
@@ -232,7 +235,7 @@ cJSON *cleanup_list(const struct jobs_parts *parts, const char *instance, const 
 {
     struct intents intents = {.instance = instance};
     struct err err = {0};
-    if (store_read(parts->store, open_work, &intents, &err) < 0)
+    if (store_read(parts->store, left_work, &intents, &err) < 0)
         why = err.msg;
     cJSON *answer = answer_of(&intents, why);
     intents_fini(&intents);

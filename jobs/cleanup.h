@@ -10,11 +10,13 @@
  * job's end is told once (job.cleanup_failed), and tried on. */
 void cleanup_run(struct run *run);
 
-/* In one of check_pool's threads: {"intents": [...]}, all that was open, with the state it came to.
- * dry_run, or a job that measures there: nothing is undone. The caller frees it. */
+/* In one of check_pool's threads: {"intents": [...]}, all that was open or could not be undone
+ * before, with the state it came to. dry_run, or a job that measures there: nothing is undone. The
+ * caller frees it. */
 cJSON *cleanup_reconcile(const struct jobs_parts *parts, const char *instance, bool dry_run,
                          const struct check_control *control);
 
-/* The same from the store alone: what is open now. `why` (may be NULL): why nothing else is said.
+/* The same from the store alone: what is not undone now. `why` (may be NULL): why nothing else is
+ * said.
  */
 cJSON *cleanup_list(const struct jobs_parts *parts, const char *instance, const char *why);

@@ -230,3 +230,43 @@ int flags_set(struct run *run, int flag, bool on, struct err *err)
         return -1;
     return change(run, flag, on, err);
 }
+
+/* --- what others left ---------------------------------------------------------------------- */
+
+struct left_work {
+    const char *instance;
+    int flag;
+    char *text; /* who left it, and why; NULL: nobody did */
+};
+
+static int left_work(struct db *db, void *arg, struct err *err)
+{
+    struct left_work *work = arg;
+    struct intent_row *rows = NULL;
+    size_t count = 0;
+    if (store_intent_list_left(db, work->instance, &rows, &count, err) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        if (!work->text && is_of_flag(&rows[i], &work->flag))
+            work->text = mem_format("job %s left it so (%s)", rows[i].job,
+                                    rows[i].detail ? rows[i].detail : "not tried yet");
+        intent_row_fini(&rows[i]);
+    }
+    free(rows);
+    return 0;
+}
+
+int flags_check_left(struct run *run, int flag, struct err *err)
+{
+    struct left_work work = {.instance = run->row.instance, .flag = flag};
+    if (store_read(run->parts->store, left_work, &work, err) < 0)
+        return -1;
+    if (!work.text)
+        return 0;
+    err_set(err, ERR_REFUSED, 0,
+            "trace flag %d is not as it was before us and could not be put back, so it is not "
+            "measured: %s",
+            flag, work.text);
+    free(work.text);
+    return -1;
+}

@@ -20,6 +20,10 @@ MUST_CHECK int flags_set(struct run *run, int flag, bool on, struct err *err);
  * somebody's will. */
 MUST_CHECK int flags_undo(struct run *run, const struct intent_row *intent, struct err *err);
 
+/* ERR_REFUSED, naming the job, when one has left the flag changed on this instance: what would be
+ * found is not what was there before. */
+MUST_CHECK int flags_check_left(struct run *run, int flag, struct err *err);
+
 /* For plans, appended to the array: what may be sent to change the flag, and to look at it. */
 void flags_templates(int flag, cJSON *statements);
 void flags_probe(int flag, cJSON *probes);

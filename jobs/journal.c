@@ -1,4 +1,5 @@
 #include "jobs/journal.h"
+#include "jobs/applock.h"
 #include "jobs/event.h"
 #include "jobs/files.h"
 #include "jobs/flags.h"
@@ -31,9 +32,10 @@ static const struct {
     const char *action;
     journal_undo_one *undo;
     bool lasts; /* from trial to trial; the kind changes it when the next one needs it otherwise */
+    bool alone; /* not while another service measures: it has found it so, and puts it back so */
 } actions[] = {
     {JOURNAL_FILE, undo_file},
-    {JOURNAL_FLAG, flags_undo, .lasts = true},
+    {JOURNAL_FLAG, flags_undo, .lasts = true, .alone = true},
     {JOURNAL_SNAPSHOT, snapshot_undo},
     {JOURNAL_TABLE, table_undo},
 };
@@ -89,7 +91,7 @@ int journal_write(struct run *run, const char *action, const char *object, const
 struct list_work {
     const char *job;      /* of this job, or (NULL) ... */
     const char *instance; /* ... of all jobs of this instance */
-    const char *state;
+    const char *state;    /* NULL: all of the job, all that is not undone of the instance */
     struct intent_row *rows;
     size_t count;
 };
@@ -97,6 +99,8 @@ struct list_work {
 static int list_work(struct db *db, void *arg, struct err *err)
 {
     struct list_work *work = arg;
+    if (!work->job && !work->state)
+        return store_intent_list_left(db, work->instance, &work->rows, &work->count, err);
     return store_intent_list(db, work->job, work->instance, work->state, &work->rows, &work->count,
                              err);
 }
@@ -160,6 +164,38 @@ static bool may_do_later(const struct run *run, const struct err *why)
     return why->code == ERR_UNREACHABLE || why->code == ERR_TIMEOUT || /* large file, slow disk */
            why->code == ERR_CANCELLED || why->code == ERR_STORE || passes(why->detail) ||
            mssql_is_dead(run->session);
+}
+
+/* Somebody who measures there now is waited for, as a server that is away is. */
+static int be_alone(struct run *run, const struct intent_row *row, struct err *err)
+{
+    bool alone = false;
+    for (size_t i = 0; i < JSON_COUNT(actions); i++)
+        alone |= actions[i].alone && strcmp(actions[i].action, row->action) == 0;
+    if (!alone || applock_take_to_undo(run, err) == 0)
+        return 0;
+    if (err->code == ERR_SQL)
+        err->code = mssql_is_dead(run_session(run)) ? ERR_UNREACHABLE : ERR_TIMEOUT;
+    return -1;
+}
+
+static bool is_failed(const struct intent_row *row)
+{
+    return strcmp(row->state, "failed") == 0;
+}
+
+/* True when nothing more can be undone now. */
+static bool ends_undoing(const struct err *why)
+{
+    return why->code == ERR_UNREACHABLE || why->code == ERR_STORE || why->code == ERR_CANCELLED;
+}
+
+/* What failed before and may do later stays failed: it keeps nobody waiting. */
+static int stay_failed(struct run *run, const struct intent_row *row, const struct err *why,
+                       struct err *err)
+{
+    struct close_work failed = {row->id, "failed", why->msg};
+    return store_write(run->parts->store, close_work, &failed, err);
 }
 
 static int undo_one(struct run *run, const struct intent_row *row, struct err *err)
@@ -310,7 +346,13 @@ static int undo_rows(struct run *run, const struct list_work *work, journal_pick
             continue;
         int one = wait_for_its_session(run, row, others, &ended, &why);
         if (one == 0)
+            one = be_alone(run, row, &why);
+        if (one == 0)
             one = undo_one(run, row, &why);
+        if (one < 0 && is_failed(row) && !ends_undoing(&why)) {
+            struct err reason = why;
+            one = stay_failed(run, row, &reason, &why);
+        }
         if (one == 0 && others)
             one = store_write(run->parts->store, tell_work, row->job, &why);
         if (one == 0)
@@ -318,15 +360,15 @@ static int undo_rows(struct run *run, const struct list_work *work, journal_pick
         if (rc == 0)
             *err = why;
         rc = -1;
-        if (why.code == ERR_UNREACHABLE || why.code == ERR_STORE || why.code == ERR_CANCELLED)
+        if (ends_undoing(&why))
             break;
     }
     return rc;
 }
 
-int journal_undo_others(struct run *run, struct err *err)
+int journal_undo_others(struct run *run, bool failed_too, struct err *err)
 {
-    struct list_work work = {.instance = run->row.instance, .state = "open"};
+    struct list_work work = {.instance = run->row.instance, .state = failed_too ? NULL : "open"};
     if (!run->row.exclusive) /* who is not alone cannot know what others are at */
         return 0;
     bool undisturbed = run_keep_undisturbed(run, true);

@@ -1,7 +1,9 @@
 #pragma once
 /* Every change on an instance is written down before it is made and undone after. A change is an
  * intent row (server/store_rows.h). Undo first looks, then acts, then looks again, and only then
- * the row is closed. What can be undone is one table: actions, in journal.c. */
+ * the row is closed. What can be undone is one table: actions, in journal.c. A trace flag is only
+ * put back by a run that has the lock on the server (jobs/applock.h), which is taken for it; while
+ * another service has it the intent stays open. */
 #include "jobs/measure/action.h"
 #include "jobs/run.h"
 
@@ -24,9 +26,10 @@ typedef int journal_undo_one(struct run *run, const struct intent_row *intent, s
 MUST_CHECK int journal_undo(struct run *run, struct err *err);
 
 /* The same for what other jobs of the instance left open: they ended, or wait, and could not reach
- * it any more. Those that have ended then say so in their `cleanup`. The run must be connected;
- * does nothing for one that is not alone on its instance. */
-MUST_CHECK int journal_undo_others(struct run *run, struct err *err);
+ * it any more. Those that have ended then say so in their `cleanup`. failed_too: what the server
+ * once refused to undo is tried once more, too, and stays failed when it cannot be undone now. The
+ * run must be connected; does nothing for one that is not alone on its instance. */
+MUST_CHECK int journal_undo_others(struct run *run, bool failed_too, struct err *err);
 
 /* For an ended job: stores what its `cleanup` has come to since its end, and tells (once) that it
  * failed. */

@@ -92,8 +92,10 @@ static int prepare(struct run *run, struct err *err)
     doubt(run);
     if (run->row.exclusive && former_wait(run, run->row.id, 0, err) < 0)
         return -1;
-    if (journal_undo(run, err) < 0 || journal_undo_others(run, err) < 0 ||
-        check_again(run, err) < 0 || applock_take(run, err) < 0 ||
+    /* The lock first: without it no trace flag is put back. What needs none is undone by the ending
+     * when the run goes back for want of it. */
+    if (applock_take(run, err) < 0 || journal_undo(run, err) < 0 ||
+        journal_undo_others(run, true, err) < 0 || check_again(run, err) < 0 ||
         (!planned && make_plan(run, err) < 0))
         return -1;
     run->dropped = mem_alloc(LIMIT_ARMS + 2, sizeof *run->dropped);

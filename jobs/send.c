@@ -10,17 +10,17 @@
 
 /* --- what the journal holds ---------------------------------------------------------------- */
 
-/* One look at the instance's open intents. */
+/* One look at what is not undone on the instance: open, or refused before and tried again. */
 struct lookup {
     const char *instance;
     const char *const *actions;
     char *const *objects;
     size_t count;
-    size_t missing; /* index of the first that is not open; count when all are */
+    size_t missing; /* index of the first that is not there; count when all are */
 };
 
-static bool is_open(const struct intent_row *rows, size_t count, const char *action,
-                    const char *object)
+static bool is_written(const struct intent_row *rows, size_t count, const char *action,
+                       const char *object)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(rows[i].action, action) == 0 && strcmp(rows[i].object, object) == 0)
@@ -33,11 +33,11 @@ static int lookup_work(struct db *db, void *arg, struct err *err)
     struct lookup *lookup = arg;
     struct intent_row *rows = NULL;
     size_t count = 0;
-    if (store_intent_list(db, NULL, lookup->instance, "open", &rows, &count, err) < 0)
+    if (store_intent_list_left(db, lookup->instance, &rows, &count, err) < 0)
         return -1;
     for (lookup->missing = 0; lookup->missing < lookup->count; lookup->missing++)
-        if (!is_open(rows, count, lookup->actions[lookup->missing],
-                     lookup->objects[lookup->missing]))
+        if (!is_written(rows, count, lookup->actions[lookup->missing],
+                        lookup->objects[lookup->missing]))
             break;
     for (size_t i = 0; i < count; i++)
         intent_row_fini(&rows[i]);

@@ -114,7 +114,7 @@ int store_instance_is_used(struct db *db, const char *name, bool *out_used, stru
 
 int store_instance_delete(struct db *db, const char *name, int64_t if_version, struct err *err)
 {
-    if (guard(db, name, if_version, err) < 0)
+    if (guard(db, name, if_version, err) < 0 || store_intent_abandon(db, name, err) < 0)
         return -1;
     struct db_use *use = db_use(db, SQL_INSTANCE_DELETE);
     db_bind_text(use, 1, name);

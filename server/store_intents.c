@@ -69,6 +69,25 @@ int store_intent_list(struct db *db, const char *job, const char *instance, cons
     return 0;
 }
 
+int store_intent_list_left(struct db *db, const char *instance, struct intent_row **out_rows,
+                           size_t *out_count, struct err *err)
+{
+    void *rows = NULL;
+    struct db_use *use = db_use(db, SQL_INTENT_LIST_INSTANCE_LEFT);
+    db_bind_text(use, 1, instance);
+    if (row_all(&intent_shape, use, intent_shape.count, &rows, out_count, err) < 0)
+        return -1;
+    *out_rows = rows;
+    return 0;
+}
+
+int store_intent_abandon(struct db *db, const char *instance, struct err *err)
+{
+    struct db_use *use = db_use(db, SQL_INTENT_ABANDON);
+    db_bind_text(use, 1, instance);
+    return db_run(use, NULL, err);
+}
+
 int store_intent_leftovers(struct db *db, struct intent_row **out_rows, size_t *out_count,
                            struct err *err)
 {

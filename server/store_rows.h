@@ -228,7 +228,7 @@ struct intent_row {
     char *action; /* "file" */
     char *object; /* full path */
     char *prior;  /* JSON or NULL */
-    char *state;  /* open, undone, failed */
+    char *state; /* open, undone, failed, abandoned: failed, and its server is not known any more */
     char *detail; /* why it failed, or NULL */
     int64_t created_at;
     int64_t given_up_at; /* since when its session is given up, and may still be at it; 0: it is not
@@ -250,6 +250,13 @@ MUST_CHECK int store_intent_give_up(struct db *db, const char *job, int64_t at_m
 MUST_CHECK int store_intent_list(struct db *db, const char *job, const char *instance,
                                  const char *state, struct intent_row **out_rows, size_t *out_count,
                                  struct err *err);
+
+/* Those of an instance that are not undone: open or failed, in the order they were made. */
+MUST_CHECK int store_intent_list_left(struct db *db, const char *instance,
+                                      struct intent_row **out_rows, size_t *out_count,
+                                      struct err *err);
+/* The instance goes, or gets another server: its failed ones are not tried any more. */
+MUST_CHECK int store_intent_abandon(struct db *db, const char *instance, struct err *err);
 
 /* --- webhooks and the outbox --------------------------------------------------------------- */
 struct webhook_row {

@@ -159,11 +159,43 @@ static void probes_of_flags(struct run *run, cJSON *probes)
 
 /* --- trials --------------------------------------------------------------------------------- */
 
+/* Whether the try before this one waited for a service that had the lock on the server. */
+static bool came_after_another(const struct run *run)
+{
+    cJSON *error = NULL;
+    struct err unreadable; /* then it is not known */
+    if (!run->row.error || member_parse_own(run->row.error, &error, &unreadable) < 0)
+        return false;
+    const char *step = member_text(error, "step");
+    bool waited = step && strcmp(step, "lock") == 0;
+    cJSON_Delete(error);
+    return waited;
+}
+
+/* What somebody left on must not be taken for what was there before; of another service that
+ * cannot be known, and is said. */
+static int check_found(struct run *run, int flag, struct err *err)
+{
+    if (flags_check_left(run, flag, err) < 0)
+        return -1;
+    int on = came_after_another(run) ? flags_is_on(run, flag, err) : 0;
+    if (on > 0)
+        run_warn(run,
+                 "Trace flag %d was on when this began, shortly after another Sweetspot measured "
+                 "here; if that one was interrupted it was left by it.",
+                 flag);
+    return on < 0 ? -1 : 0;
+}
+
 /* Read again at each start of the job, so that a resumed one says it too. */
 static int prepare_flags(struct run *run, struct err *err)
 {
-    (void)err; /* nothing here can fail */
     struct flag_parameters parameters = parameters_of(run);
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, parameters.flags) {
+        if (check_found(run, (int)flag->valuedouble, err) < 0)
+            return -1;
+    }
     const cJSON *database;
     cJSON_ArrayForEach(database, parameters.databases) {
         int64_t mib = preallocated_mib(run, database->valuestring);

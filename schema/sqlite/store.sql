@@ -599,6 +599,14 @@ SELECT {intent_columns} FROM intent WHERE job = ?1 AND (?2 IS NULL OR state = ?2
 -- In the order they were made, over all jobs of the instance.
 SELECT {intent_columns} FROM intent WHERE instance = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY id;
 
+-- name: intent_list_instance_left
+-- What is not undone: still open, or refused by the server when it was tried.
+SELECT {intent_columns} FROM intent WHERE instance = ?1 AND state IN ('open', 'failed') ORDER BY id;
+
+-- name: intent_abandon
+-- What the server refused to undo is not tried on another server that gets the name.
+UPDATE intent SET state = 'abandoned' WHERE instance = ?1 AND state = 'failed';
+
 -- name: intent_list_instance_state
 -- The usual question (what is open?) must not walk over all that was ever undone.
 SELECT {intent_columns} FROM intent WHERE instance = ?1 AND state = ?2 ORDER BY id;
