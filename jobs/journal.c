@@ -162,6 +162,34 @@ static bool may_do_later(const struct run *run, const struct err *why)
            mssql_is_dead(run->session);
 }
 
+static bool is_unmarked(const struct run *run, const char *id)
+{
+    for (size_t i = 0; i < run->unmarked_count; i++)
+        if (strcmp(run->unmarked[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* A full disk on our side must not keep anything on the server: what is undone there is kept in
+ * mind until it can be written. Other jobs' intents stay open, and the next look finds them undone.
+ */
+static void note_unmarked(struct run *run, const struct intent_row *row)
+{
+    if (strcmp(row->job, run->row.id) != 0 || is_unmarked(run, row->id))
+        return;
+    run->unmarked = mem_grow(run->unmarked, &run->unmarked_capacity, run->unmarked_count + 1,
+                             sizeof *run->unmarked);
+    run->unmarked[run->unmarked_count++] = mem_copy(row->id);
+}
+
+int journal_mark_work(struct db *db, const struct run *run, struct err *err)
+{
+    for (size_t i = 0; i < run->unmarked_count; i++)
+        if (store_intent_close(db, run->unmarked[i], "undone", NULL, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int undo_one(struct run *run, const struct intent_row *row, struct err *err)
 {
     struct err why = {0};
@@ -177,7 +205,10 @@ static int undo_one(struct run *run, const struct intent_row *row, struct err *e
         return store_write(run->parts->store, close_work, &failed, err);
     }
     struct close_work undone = {row->id, "undone", NULL};
-    return store_write(run->parts->store, close_work, &undone, err);
+    if (store_write(run->parts->store, close_work, &undone, err) == 0)
+        return 0;
+    note_unmarked(run, row);
+    return err_wrap(err, "note that a change was undone");
 }
 
 /* The `cleanup` that intents come to. */
@@ -295,9 +326,9 @@ static int wait_for_its_session(struct run *run, const struct intent_row *row, b
     return 0;
 }
 
-/* Undoes those that pick says yes to (NULL: all), the newest first. One that may do later does not
- * keep the others: the first error is the answer. others: rows of several jobs, which this run
- * knows nothing of. */
+/* Undoes those that pick says yes to (NULL: all), the newest first. One that may do later, or that
+ * cannot be noted, does not keep the others: the first error is the answer. others: rows of several
+ * jobs, which this run knows nothing of. */
 static int undo_rows(struct run *run, const struct list_work *work, journal_pick *pick,
                      const void *arg, bool others, struct err *err)
 {
@@ -318,7 +349,7 @@ static int undo_rows(struct run *run, const struct list_work *work, journal_pick
         if (rc == 0)
             *err = why;
         rc = -1;
-        if (why.code == ERR_UNREACHABLE || why.code == ERR_STORE || why.code == ERR_CANCELLED)
+        if (why.code == ERR_UNREACHABLE || why.code == ERR_CANCELLED)
             break;
     }
     return rc;
@@ -384,6 +415,9 @@ int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left, s
     struct list_work work = {.job = run->row.id};
     if (store_read(run->parts->store, list_work, &work, err) < 0)
         return -1;
+    for (size_t i = 0; i < work.count; i++)
+        if (is_unmarked(run, work.rows[i].id))
+            mem_replace(&work.rows[i].state, "undone");
     const char *cleanup = cleanup_of(work.rows, work.count);
     cJSON *left = cJSON_CreateArray();
     for (size_t i = 0; i < work.count; i++) {
