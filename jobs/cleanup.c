@@ -41,16 +41,32 @@ static int busy_work(struct db *db, void *arg, struct err *err)
     return 0;
 }
 
-/* Whether a job measures there; asked for by a write, after taking the instance, so that a claim
- * comes either before and is seen, or after and sees that it is taken. */
-static bool is_busy(const struct jobs_parts *parts, const char *instance)
+/* Whether a job measures there, or that cannot be known: out_why says so. Asked for by a write,
+ * after taking the instance, so that a claim comes either before and is seen, or after and sees
+ * that it is taken. */
+static bool is_busy(const struct jobs_parts *parts, const char *instance, struct err *out_why)
 {
+    if (atomic_load(&parts->unrecovered))
+        return false; /* those who are stored as running do not run */
     struct busy_work work = {.instance = instance};
     struct err err = {0};
-    if (store_write(parts->store, busy_work, &work, &err) == 0)
-        return work.busy;
-    log_event(LOG_LEVEL_ERROR, "cleanup_failed", "error=%s", log_quote(err.msg));
-    return true; /* not known: hands off */
+    if (store_write(parts->store, busy_work, &work, &err) < 0) {
+        log_event(LOG_LEVEL_ERROR, "cleanup_failed", "error=%s", log_quote(err.msg));
+        (void)err_set(out_why, ERR_STORE, err.detail,
+                      "whether a job measures there cannot be told, so nothing was touched: %s",
+                      err.msg);
+        return true;
+    }
+    if (work.busy && store_is_healthy(parts->store))
+        (void)err_set(out_why, ERR_CONFLICT, 0,
+                      "a job measures there now and undoes its own changes");
+    else if (work.busy)
+        (void)err_set(
+            out_why, ERR_STORE, 0,
+            "the results database cannot be written (is its disk full?): the job there "
+            "undoes its own changes as soon as it has to store something, and what it has "
+            "undone is shown as open until there is room to store it");
+    return work.busy;
 }
 
 /* --- in a worker --------------------------------------------------------------------------- */
@@ -96,7 +112,7 @@ void cleanup_run(struct run *run)
         return;
     log_context("job", run->row.id);
     (void)run_keep_undisturbed(run, true); /* a deadline that has passed does not stop this */
-    if (is_busy(run->parts, run->row.instance))
+    if (is_busy(run->parts, run->row.instance, &err))
         log_event(LOG_LEVEL_DEBUG, "cleanup_left_to_the_job", NULL);
     else if (clean(run, &err) == 0)
         log_event(LOG_LEVEL_INFO, "cleaned_up", NULL);
@@ -208,9 +224,7 @@ static void undo_alone(const struct jobs_parts *parts, struct intents *intents,
         err_set(why_not, ERR_CONFLICT, 0, "it is being cleaned up just now");
         return;
     }
-    if (is_busy(parts, intents->instance))
-        err_set(why_not, ERR_CONFLICT, 0, "a job measures there now and undoes its own changes");
-    else
+    if (!is_busy(parts, intents->instance, why_not))
         undo(parts, intents, control, why_not);
     cleaners_drop(parts->cleaners, intents->instance);
 }

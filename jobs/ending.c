@@ -27,7 +27,7 @@ void ending_set_first_retry(int64_t ms)
 
 #define RETRY_LONGEST_MS (LIMIT_RETRY_S * INT64_C(1000))
 #define STORE_PAUSE_MS 1000 /* after the first write that failed; doubled up to the longest */
-#define STORE_PAUSE_LONGEST_MS 60000
+#define STORE_PAUSE_LONGEST_MS 5000
 
 /* What is about to be stored. */
 struct ending {
@@ -99,6 +99,8 @@ static int ending_work(struct db *db, void *arg, struct err *err)
 {
     struct ending *ending = arg;
     struct run *run = ending->run;
+    if (journal_mark_work(db, run, err) < 0)
+        return -1;
     /* The report first: who follows the job stops at its end. */
     if (ending->findings && write_findings(db, run->row.id, ending->findings, err) < 0)
         return -1;
@@ -118,26 +120,6 @@ static int ending_work(struct db *db, void *arg, struct err *err)
     if (ending->hold && store_instance_hold(db, run->row.instance, ending->hold, err) < 0)
         return -1;
     return write_events(db, ending, err);
-}
-
-/* A store that fails, say for a full disk, must not turn a finished job into an unfinished one:
- * as long as it is stored as running nothing else measures on its instance, so the worker may as
- * well wait until somebody has made room. */
-static void store_ending(struct ending *ending)
-{
-    struct run *run = ending->run;
-    struct err err = {0};
-    int64_t pause_ms = STORE_PAUSE_MS;
-    while (store_write(run->parts->store, ending_work, ending, &err) < 0) {
-        log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s", log_quote(err.msg));
-        if (run_rest(run, pause_ms))
-            return; /* taken up at the next start */
-        pause_ms = pause_ms < STORE_PAUSE_LONGEST_MS / 2 ? 2 * pause_ms : STORE_PAUSE_LONGEST_MS;
-    }
-    run->settled = true;
-    if (job_state_is_end(ending->state) && strcmp(run->row.cleanup, "failed") == 0)
-        journal_count_failure();
-    log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
 }
 
 static void set_error(struct run *run, const struct err *err, const char *step)
@@ -198,6 +180,41 @@ static cJSON *clean_up(struct run *run)
     if (undo(run, &err) < 0)
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
     return look_behind(run);
+}
+
+/* What was not undone before the store failed is tried again, too: the server must not wait for our
+ * disk. */
+static void undo_again(struct run *run)
+{
+    struct err err = {0};
+    if (strcmp(run->row.cleanup, "pending") != 0 || run_gave_up(run))
+        return;
+    if (undo(run, &err) < 0)
+        log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
+    cJSON_Delete(look_behind(run));
+}
+
+/* A store that fails, say for a full disk, must not turn a finished job into an unfinished one:
+ * as long as it is stored as running nothing else measures on its instance, so the worker may as
+ * well wait until somebody has made room. */
+static void store_ending(struct ending *ending)
+{
+    struct run *run = ending->run;
+    struct err err = {0};
+    int64_t pause_ms = STORE_PAUSE_MS;
+    while (store_write(run->parts->store, ending_work, ending, &err) < 0) {
+        log_event(LOG_LEVEL_ERROR, "job_not_stored", "error=%s cleanup=%s", log_quote(err.msg),
+                  run->row.cleanup);
+        bool draining = run_rest(run, pause_ms);
+        undo_again(run);
+        if (draining)
+            return; /* taken up at the next start */
+        pause_ms = pause_ms < STORE_PAUSE_LONGEST_MS / 2 ? 2 * pause_ms : STORE_PAUSE_LONGEST_MS;
+    }
+    run->settled = true;
+    if (job_state_is_end(ending->state) && strcmp(run->row.cleanup, "failed") == 0)
+        journal_count_failure();
+    log_event(LOG_LEVEL_INFO, "job_stored", "state=%s", run->row.state);
 }
 
 /* findings: borrowed, or NULL. */

@@ -11,6 +11,7 @@ struct bundle ending_bundle(const struct run *run);
 void ending_set_first_retry(int64_t ms);
 
 /* rc and err: how the trials went. Stores the job's end, or that it waits, or that it is queued
- * again. Tries for a minute when the store fails; then the job stays running in the store and is
- * taken up at the next start. */
+ * again. What the run changed on the server is undone first, also when the store cannot be written.
+ * As long as that fails this tries again, at most 5 s apart, until it succeeds or the daemon ends;
+ * then the job stays running in the store and is taken up at the next start. */
 void ending_settle(struct run *run, int rc, struct err *err);

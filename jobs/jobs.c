@@ -70,10 +70,26 @@ static void end_overdue(struct jobs *jobs, int64_t now_ms)
         notify_wake(jobs->notify);
 }
 
+/* Before anything is claimed; false when it has to wait for the disk. */
+static bool recover(struct jobs *jobs)
+{
+    int64_t now_ms = clock_wall_ms();
+    struct err err = {0};
+    if (!atomic_load(&jobs->parts.unrecovered))
+        return true;
+    if (store_write(jobs->parts.store, upkeep_recover_work, &now_ms, &err) < 0)
+        return false; /* the next pass tries again; said at the start */
+    atomic_store(&jobs->parts.unrecovered, false);
+    log_event(LOG_LEVEL_INFO, "recovered", NULL);
+    return true;
+}
+
 /* Gives jobs to free workers while both are there. */
 static void hand_out(struct jobs *jobs)
 {
     struct err err = {0};
+    if (!recover(jobs))
+        return;
     int64_t now_ms = clock_wall_ms(); /* first: a clock that is set later counts in the next pass */
     heed_clock(jobs);
     end_overdue(jobs, now_ms); /* what is too late must not start */
@@ -96,12 +112,12 @@ static void hand_out(struct jobs *jobs)
 /* Jobs that ended, or wait, while their instance was away: what they left is undone when it is
  * back.
  */
-static void clean_leftovers(struct jobs *jobs)
+static void clean_leftovers_of(struct jobs *jobs, store_work *who)
 {
     bool all = true;
     struct leftovers *leftovers = mem_alloc(1, sizeof *leftovers);
     struct err err = {0};
-    if (store_read(jobs->parts.store, upkeep_leftovers_work, leftovers, &err) < 0)
+    if (store_read(jobs->parts.store, who, leftovers, &err) < 0)
         log_event(LOG_LEVEL_ERROR, "leftovers_failed", "error=%s", log_quote(err.msg));
     for (size_t i = 0; i < leftovers->count; i++) {
         bool is_free = pool_free_count(jobs->pool) > 0;
@@ -112,6 +128,13 @@ static void clean_leftovers(struct jobs *jobs)
     }
     free(leftovers);
     jobs->clean_at_ns = clock_mono_ns() + (all ? CLEAN_NS : TICK_NS);
+}
+
+static void clean_leftovers(struct jobs *jobs)
+{
+    clean_leftovers_of(jobs, upkeep_leftovers_work);
+    if (atomic_load(&jobs->parts.unrecovered))
+        clean_leftovers_of(jobs, upkeep_stranded_work);
 }
 
 static int expire_work(struct db *db, void *arg, struct err *err)
@@ -165,6 +188,20 @@ static void *clock_thread(void *arg)
 
 /* --- start and stop ------------------------------------------------------------------------ */
 
+/* Where the disk is full that comes later, in the clock thread. */
+static int recover_first(struct jobs *jobs, struct err *err)
+{
+    int64_t now_ms = clock_wall_ms();
+    if (store_write(jobs->parts.store, upkeep_recover_work, &now_ms, err) == 0)
+        return 0;
+    if (store_is_healthy(jobs->parts.store))
+        return -1;
+    log_event(LOG_LEVEL_ERROR, "recovery_postponed", "error=%s", log_quote(err->msg));
+    atomic_store(&jobs->parts.unrecovered, true);
+    err_clear(err);
+    return 0;
+}
+
 static void on_free(void *ctx, const char *id, bool ended)
 {
     struct jobs *jobs = ctx;
@@ -176,7 +213,6 @@ static void on_free(void *ctx, const char *id, bool ended)
 int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *err)
 {
     struct jobs *jobs = mem_alloc(1, sizeof *jobs);
-    int64_t now = clock_wall_ms();
     int failed = 0;
     jobs->parts = *parts;
     jobs->ahead_ms = ahead_ms();
@@ -184,8 +220,7 @@ int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *er
     lock_init(&jobs->lock);
     wait_init(&jobs->wake);
     jobs->watchers = watchers_new();
-    if (store_write(parts->store, upkeep_recover_work, &now, err) < 0 ||
-        notify_start(parts, &jobs->notify, err) < 0 ||
+    if (recover_first(jobs, err) < 0 || notify_start(parts, &jobs->notify, err) < 0 ||
         check_pool_start(&jobs->parts, &jobs->checks, err) < 0 ||
         pool_start(&jobs->parts, (int)parts->config->workers, on_free, jobs, &jobs->pool, err) < 0)
         goto out;
@@ -216,6 +251,11 @@ bool jobs_drain(struct jobs *jobs)
     jobs->clock_started = false;
     check_pool_drain(jobs->checks);
     return pool_drain(jobs->pool);
+}
+
+bool jobs_owing(const struct jobs *jobs)
+{
+    return jobs && (pool_owing(jobs->pool) > 0 || atomic_load(&jobs->parts.unrecovered));
 }
 
 void jobs_stop(struct jobs *jobs)

@@ -11,6 +11,7 @@
 #include "server/store.h"
 #include "server/store_rows.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct jobs;
@@ -23,9 +24,13 @@ struct jobs_parts {
     struct egress *egress;
     const struct config *config;
     struct cleaners *cleaners; /* made by jobs_start; NULL before */
+    /* what an earlier process left running still stands so in the store, for that could not be
+     * written since the start: no job runs. jobs_start's */
+    atomic_bool unrecovered;
 };
 
-/* Takes up what an earlier process left running, then starts the threads. */
+/* Takes up what an earlier process left running, then starts the threads. A disk that is full is no
+ * reason not to start: until there is room no job runs, and what is left on servers is undone. */
 MUST_CHECK int jobs_start(const struct jobs_parts *parts, struct jobs **out, struct err *err);
 
 /* No new job is claimed; running trials are cancelled, undone and recorded; their jobs go on
@@ -33,6 +38,9 @@ MUST_CHECK int jobs_start(const struct jobs_parts *parts, struct jobs **out, str
  * run did not end within 80 s (see pool_drain): then jobs_stop must not be called, and the process
  * can only exit. Accepts NULL. */
 bool jobs_drain(struct jobs *jobs);
+
+/* True when something could not be undone or stored for the shutdown. After jobs_drain. */
+bool jobs_owing(const struct jobs *jobs);
 
 /* Drains, which must not fail, then frees. Accepts NULL. */
 void jobs_stop(struct jobs *jobs);

@@ -1,9 +1,9 @@
-#include "jobs/journal.h"
 #include "jobs/applock.h"
 #include "jobs/event.h"
 #include "jobs/files.h"
 #include "jobs/flags.h"
 #include "jobs/former.h"
+#include "jobs/journal_inner.h"
 #include "jobs/measure/messages.h"
 #include "jobs/measure/own_name.h"
 #include "jobs/snapshots.h"
@@ -88,30 +88,6 @@ int journal_write(struct run *run, const char *action, const char *object, const
     return write_down(run, &work, err);
 }
 
-struct list_work {
-    const char *job;      /* of this job, or (NULL) ... */
-    const char *instance; /* ... of all jobs of this instance */
-    const char *state;    /* NULL: all of the job, all that is not undone of the instance */
-    struct intent_row *rows;
-    size_t count;
-};
-
-static int list_work(struct db *db, void *arg, struct err *err)
-{
-    struct list_work *work = arg;
-    if (!work->job && !work->state)
-        return store_intent_list_left(db, work->instance, &work->rows, &work->count, err);
-    return store_intent_list(db, work->job, work->instance, work->state, &work->rows, &work->count,
-                             err);
-}
-
-static void list_fini(struct list_work *work)
-{
-    for (size_t i = 0; i < work->count; i++)
-        intent_row_fini(&work->rows[i]);
-    free(work->rows);
-}
-
 struct close_work {
     const char *id;
     const char *state;
@@ -187,7 +163,7 @@ static bool is_failed(const struct intent_row *row)
 /* True when nothing more can be undone now. */
 static bool ends_undoing(const struct err *why)
 {
-    return why->code == ERR_UNREACHABLE || why->code == ERR_STORE || why->code == ERR_CANCELLED;
+    return why->code == ERR_UNREACHABLE || why->code == ERR_CANCELLED;
 }
 
 /* What failed before and may do later stays failed: it keeps nobody waiting. */
@@ -196,6 +172,34 @@ static int stay_failed(struct run *run, const struct intent_row *row, const stru
 {
     struct close_work failed = {row->id, "failed", why->msg};
     return store_write(run->parts->store, close_work, &failed, err);
+}
+
+static bool is_unmarked(const struct run *run, const char *id)
+{
+    for (size_t i = 0; i < run->unmarked_count; i++)
+        if (strcmp(run->unmarked[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* A full disk on our side must not keep anything on the server: what is undone there is kept in
+ * mind until it can be written. Other jobs' intents stay open, and the next look finds them undone.
+ */
+static void note_unmarked(struct run *run, const struct intent_row *row)
+{
+    if (strcmp(row->job, run->row.id) != 0 || is_unmarked(run, row->id))
+        return;
+    run->unmarked = mem_grow(run->unmarked, &run->unmarked_capacity, run->unmarked_count + 1,
+                             sizeof *run->unmarked);
+    run->unmarked[run->unmarked_count++] = mem_copy(row->id);
+}
+
+int journal_mark_work(struct db *db, const struct run *run, struct err *err)
+{
+    for (size_t i = 0; i < run->unmarked_count; i++)
+        if (store_intent_close(db, run->unmarked[i], "undone", NULL, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int undo_one(struct run *run, const struct intent_row *row, struct err *err)
@@ -213,91 +217,10 @@ static int undo_one(struct run *run, const struct intent_row *row, struct err *e
         return store_write(run->parts->store, close_work, &failed, err);
     }
     struct close_work undone = {row->id, "undone", NULL};
-    return store_write(run->parts->store, close_work, &undone, err);
-}
-
-/* The `cleanup` that intents come to. */
-static const char *cleanup_of(const struct intent_row *rows, size_t count)
-{
-    const char *cleanup = count > 0 ? "done" : "none";
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(rows[i].state, "open") == 0)
-            return "pending";
-        if (strcmp(rows[i].state, "undone") != 0)
-            cleanup = "failed";
-    }
-    return cleanup;
-}
-
-static _Atomic int64_t failures;
-
-void journal_count_failure(void)
-{
-    atomic_fetch_add(&failures, 1);
-}
-
-int64_t journal_failures(void)
-{
-    return atomic_load(&failures);
-}
-
-/* The ended job's clean-up is known to have failed from now on, which is told once. */
-static int tell_failed(struct db *db, struct job_row *row, struct err *err)
-{
-    if (strcmp(row->cleanup, "failed") == 0)
+    if (store_write(run->parts->store, close_work, &undone, err) == 0)
         return 0;
-    mem_replace(&row->cleanup, "failed");
-    if (store_job_update(db, row, err) < 0 ||
-        event_write(db, EVENT_CLEANUP_FAILED, row, NULL, clock_wall_ms(), err) < 0)
-        return -1;
-    journal_count_failure();
-    return 0;
-}
-
-/* An ended job says itself that it was cleaned up after its end; others say so when they run. What
- * was told to have failed is not pending again, but may be done in the end. */
-static int tell_work(struct db *db, void *arg, struct err *err)
-{
-    struct list_work work = {.job = arg};
-    struct job_row row = {0};
-    int rc = store_job_get(db, arg, &row, err);
-    if (rc == 0 && job_is_done(&row))
-        rc = list_work(db, &work, err);
-    const char *cleanup = cleanup_of(work.rows, work.count);
-    if (rc == 0 && work.count > 0 && strcmp(cleanup, "failed") == 0)
-        rc = tell_failed(db, &row, err);
-    else if (rc == 0 && work.count > 0 &&
-             (strcmp(cleanup, "done") == 0 || strcmp(row.cleanup, "failed") != 0)) {
-        mem_replace(&row.cleanup, cleanup);
-        rc = store_job_update(db, &row, err);
-    }
-    list_fini(&work);
-    job_row_fini(&row);
-    return rc;
-}
-
-int journal_tell(struct run *run, struct err *err)
-{
-    return store_write(run->parts->store, tell_work, run->row.id, err);
-}
-
-static int give_up_work(struct db *db, void *arg, struct err *err)
-{
-    struct list_work work = {.job = arg, .state = "open"};
-    struct job_row row = {0};
-    int rc = store_job_get(db, arg, &row, err);
-    if (rc == 0 && job_is_done(&row))
-        rc = list_work(db, &work, err);
-    if (rc == 0 && work.count > 0)
-        rc = tell_failed(db, &row, err);
-    list_fini(&work);
-    job_row_fini(&row);
-    return rc;
-}
-
-int journal_give_up(struct run *run, struct err *err)
-{
-    return store_write(run->parts->store, give_up_work, run->row.id, err);
+    note_unmarked(run, row);
+    return err_wrap(err, "note that a change was undone");
 }
 
 static int note_work(struct db *db, void *arg, struct err *err)
@@ -331,9 +254,9 @@ static int wait_for_its_session(struct run *run, const struct intent_row *row, b
     return 0;
 }
 
-/* Undoes those that pick says yes to (NULL: all), the newest first. One that may do later does not
- * keep the others: the first error is the answer. others: rows of several jobs, which this run
- * knows nothing of. */
+/* Undoes those that pick says yes to (NULL: all), the newest first. One that may do later, or that
+ * cannot be noted, does not keep the others: the first error is the answer. others: rows of several
+ * jobs, which this run knows nothing of. */
 static int undo_rows(struct run *run, const struct list_work *work, journal_pick *pick,
                      const void *arg, bool others, struct err *err)
 {
@@ -349,12 +272,12 @@ static int undo_rows(struct run *run, const struct list_work *work, journal_pick
             one = be_alone(run, row, &why);
         if (one == 0)
             one = undo_one(run, row, &why);
-        if (one < 0 && is_failed(row) && !ends_undoing(&why)) {
+        if (one < 0 && is_failed(row) && why.code != ERR_STORE && !ends_undoing(&why)) {
             struct err reason = why;
             one = stay_failed(run, row, &reason, &why);
         }
         if (one == 0 && others)
-            one = store_write(run->parts->store, tell_work, row->job, &why);
+            one = store_write(run->parts->store, journal_tell_work, row->job, &why);
         if (one == 0)
             continue;
         if (rc == 0)
@@ -372,10 +295,10 @@ int journal_undo_others(struct run *run, bool failed_too, struct err *err)
     if (!run->row.exclusive) /* who is not alone cannot know what others are at */
         return 0;
     bool undisturbed = run_keep_undisturbed(run, true);
-    int rc = store_read(run->parts->store, list_work, &work, err);
+    int rc = store_read(run->parts->store, journal_list_work, &work, err);
     if (rc == 0)
         rc = undo_rows(run, &work, NULL, NULL, true, err);
-    list_fini(&work);
+    journal_list_fini(&work);
     (void)run_keep_undisturbed(run, undisturbed); /* as it was */
     return rc;
 }
@@ -385,12 +308,12 @@ int journal_undo_picked(struct run *run, journal_pick *pick, const void *arg, st
     struct list_work work = {.job = run->row.id, .state = "open"};
     /* a cancelled look would be taken for a file that cannot be deleted */
     bool undisturbed = run_keep_undisturbed(run, true);
-    int rc = store_read(run->parts->store, list_work, &work, err);
+    int rc = store_read(run->parts->store, journal_list_work, &work, err);
     if (rc == 0 && work.count > 0)
         rc = run_connect(run, err);
     if (rc == 0)
         rc = undo_rows(run, &work, pick, arg, false, err);
-    list_fini(&work);
+    journal_list_fini(&work);
     (void)run_keep_undisturbed(run, undisturbed); /* as it was */
     return rc;
 }
@@ -424,9 +347,12 @@ int journal_undo_trial(struct run *run, struct err *err)
 int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left, struct err *err)
 {
     struct list_work work = {.job = run->row.id};
-    if (store_read(run->parts->store, list_work, &work, err) < 0)
+    if (store_read(run->parts->store, journal_list_work, &work, err) < 0)
         return -1;
-    const char *cleanup = cleanup_of(work.rows, work.count);
+    for (size_t i = 0; i < work.count; i++)
+        if (is_unmarked(run, work.rows[i].id))
+            mem_replace(&work.rows[i].state, "undone");
+    const char *cleanup = journal_cleanup_of(work.rows, work.count);
     cJSON *left = cJSON_CreateArray();
     for (size_t i = 0; i < work.count; i++) {
         const struct intent_row *row = &work.rows[i];
@@ -438,7 +364,7 @@ int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left, s
         cJSON_AddItemToObject(item, "detail", json_text(row->detail));
         cJSON_AddItemToArray(left, item);
     }
-    list_fini(&work);
+    journal_list_fini(&work);
     *out_cleanup = cleanup;
     if (out_left)
         *out_left = left;
@@ -461,13 +387,13 @@ static int64_t seq_of(const char *object)
 int journal_last_seq(struct run *run, int64_t *out_seq, struct err *err)
 {
     struct list_work work = {.job = run->row.id};
-    if (store_read(run->parts->store, list_work, &work, err) < 0)
+    if (store_read(run->parts->store, journal_list_work, &work, err) < 0)
         return -1;
     int64_t last = 0;
     for (size_t i = 0; i < work.count; i++)
         if (seq_of(work.rows[i].object) > last)
             last = seq_of(work.rows[i].object);
-    list_fini(&work);
+    journal_list_fini(&work);
     *out_seq = last;
     return 0;
 }

@@ -22,7 +22,9 @@ typedef int journal_undo_one(struct run *run, const struct intent_row *intent, s
 
 /* Undoes every open intent of this job over the run's session, the newest first; what cannot be
  * undone is closed as failed and stays in the report. Fails only when the store or the connection
- * does, or the server is too slow to tell (ERR_TIMEOUT): then the intents stay open. */
+ * does, or the server is too slow to tell (ERR_TIMEOUT): then the intents stay open. A store that
+ * cannot be written keeps nothing from being undone, only from being noted: ERR_STORE, after all
+ * was tried. */
 MUST_CHECK int journal_undo(struct run *run, struct err *err);
 
 /* The same for what other jobs of the instance left open: they ended, or wait, and could not reach
@@ -43,6 +45,10 @@ MUST_CHECK int journal_give_up(struct run *run, struct err *err);
  * for whoever undoes it. */
 MUST_CHECK int journal_note_given_up(struct run *run, struct err *err);
 
+/* In the transaction of the run's ending: notes what was undone while the store could not be
+ * written. May be done again. */
+MUST_CHECK int journal_mark_work(struct db *db, const struct run *run, struct err *err);
+
 /* How many clean-ups have failed, for /metrics, since the process began. */
 void journal_count_failure(void);
 int64_t journal_failures(void);
@@ -55,7 +61,8 @@ typedef bool journal_pick(const struct intent_row *intent, const void *arg);
 MUST_CHECK int journal_undo_picked(struct run *run, journal_pick *pick, const void *arg,
                                    struct err *err);
 
-/* The job's `cleanup` from its intents: none, pending, done, failed. And left_behind: an array of
+/* The job's `cleanup` from its intents: none, pending, done, failed; what this run has undone
+ * counts as done, also when it could not be noted. And left_behind: an array of
  * {"action", "object", "detail"}, which the caller frees; out_left may be NULL. */
 MUST_CHECK int journal_state(struct run *run, const char **out_cleanup, cJSON **out_left,
                              struct err *err);

@@ -41,10 +41,11 @@ struct pool {
     const struct jobs_parts *parts;
     pool_on_free *on_free;
     void *ctx;
-    struct lock lock;     /* guards ending, alive and the workers' members */
+    struct lock lock;     /* guards ending, alive, owing and the workers' members */
     struct wait released; /* a run is not used any more, or a worker ended */
     bool ending;
     int alive; /* workers that have not ended */
+    int owing; /* runs that ended while ending, with something not undone or not stored */
     int count;
     struct worker *workers;
 };
@@ -119,9 +120,11 @@ static void carry(struct worker *worker, struct job_row *row, int64_t closes_at,
     char id[40];
     (void)snprintf(id, sizeof id, "%s", run->row.id);
     bool ended = !cleans && run->settled && job_is_done(&run->row);
+    bool owes = !cleans && (!run->settled || strcmp(run->row.cleanup, "pending") == 0);
     run_free(run);
     lock_take(&pool->lock);
     worker->busy = false;
+    pool->owing += owes && pool->ending;
     lock_drop(&pool->lock);
     pool->on_free(pool->ctx, id, ended);
 }
@@ -265,6 +268,14 @@ void pool_stop(struct pool *pool)
     lock_fini(&pool->lock);
     free(pool->workers);
     free(pool);
+}
+
+int pool_owing(struct pool *pool)
+{
+    lock_take(&pool->lock);
+    int owing = pool->owing;
+    lock_drop(&pool->lock);
+    return owing;
 }
 
 int pool_busy_count(struct pool *pool)

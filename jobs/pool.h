@@ -18,6 +18,10 @@ MUST_CHECK int pool_start(const struct jobs_parts *parts, int workers, pool_on_f
  * nothing may be freed that a worker uses. Accepts NULL. */
 bool pool_drain(struct pool *pool);
 
+/* How many runs ended for the shutdown with something owing: a change on the server that could not
+ * be undone, or an end that could not be stored. To be asked after pool_drain. */
+int pool_owing(struct pool *pool);
+
 /* Drains, which must not fail, then frees. Accepts NULL. */
 void pool_stop(struct pool *pool);
 

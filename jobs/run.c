@@ -90,6 +90,9 @@ void run_free(struct run *run)
     plan_fini(&run->plan);
     cJSON_Delete(run->gathered);
     free(run->dropped);
+    for (size_t i = 0; i < run->unmarked_count; i++)
+        free(run->unmarked[i]);
+    free(run->unmarked);
     looks_fini(&run->looks);
     probe_fini(&run->probe);
     buf_fini(&run->warnings);

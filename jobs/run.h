@@ -68,7 +68,12 @@ struct run {
     int64_t began_at;    /* wall ms, when this try of the job began. Never changes */
     int64_t began_ns;    /* the same moment of clock_mono_ns() */
     int64_t deadline_at; /* wall ms, the job's own deadline; 0: none. Never changes */
-    _Atomic int64_t closes_at;  /* wall ms at which the window closes; 0: it does not */
+    _Atomic int64_t closes_at; /* wall ms at which the window closes; 0: it does not */
+    /* ids of intents that are undone on the server and still open in the store, which could not be
+       written then; owned. The ending stores them (journal_mark_work) */
+    char **unmarked;
+    size_t unmarked_count;
+    size_t unmarked_capacity;
     bool settled;               /* its end, or that it goes on later, is stored */
     atomic_bool draining;       /* the daemon ends, whatever stopped the run first */
     atomic_int stop;            /* enum run_stop */

@@ -62,6 +62,24 @@ int upkeep_leftovers_work(struct db *db, void *arg, struct err *err)
     return rc;
 }
 
+int upkeep_stranded_work(struct db *db, void *arg, struct err *err)
+{
+    struct leftovers *out = arg;
+    struct job_row *rows = NULL;
+    size_t count = 0;
+    out->count = 0;
+    int rc = store_job_running(db, &rows, &count, err);
+    for (size_t i = 0; i < count && rc == 0 && out->count < LEFTOVERS_MAX; i++) {
+        if (!rows[i].exclusive)
+            continue;
+        out->rows[out->count] = (struct job_row){0};
+        rc = store_job_get(db, rows[i].id, &out->rows[out->count], err);
+        out->count += rc == 0;
+    }
+    rows_free(rows, count);
+    return rc;
+}
+
 int upkeep_shift_work(struct db *db, void *arg, struct err *err)
 {
     return store_job_shift_retries(db, *(const int64_t *)arg, err);

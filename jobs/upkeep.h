@@ -31,6 +31,10 @@ struct leftovers {
 /* A store_work with arg struct leftovers *, on any connection. */
 int upkeep_leftovers_work(struct db *db, void *arg, struct err *err);
 
+/* The same for jobs that measured and are still stored as running, for a process that has not
+ * recovered yet (upkeep_recover_work). */
+int upkeep_stranded_work(struct db *db, void *arg, struct err *err);
+
 /* A store_work with arg int64_t * (now_ms): jobs that an earlier process left running are queued
  * again; they go on from their stored trials. Those that wait for an instance that is away are
  * tried within LIMIT_RETRY_S, whatever the clock did meanwhile. */

@@ -93,7 +93,7 @@ int daemon_start(const struct config *config, struct daemon **out, struct err *e
 {
     struct daemon *daemon = mem_alloc(1, sizeof *daemon);
     if (open_all(daemon, config, err) < 0) {
-        (void)daemon_stop(daemon); /* nothing runs yet */
+        (void)daemon_stop(daemon, NULL); /* nothing runs yet */
         return -1;
     }
     *out = daemon;
@@ -110,7 +110,7 @@ int daemon_reload(struct daemon *daemon, struct err *err)
     return http_reload(daemon->http, err);
 }
 
-bool daemon_stop(struct daemon *daemon)
+bool daemon_stop(struct daemon *daemon, bool *out_owing)
 {
     if (!daemon)
         return true;
@@ -123,6 +123,8 @@ bool daemon_stop(struct daemon *daemon)
         log_event(LOG_LEVEL_ERROR, "run_does_not_end", "busy=%d", jobs_busy(daemon->jobs));
         return false;
     }
+    if (out_owing)
+        *out_owing = jobs_owing(daemon->jobs);
     jobs_stop(daemon->jobs);
     store_close(daemon->store);
     egress_close(daemon->egress);

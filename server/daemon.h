@@ -21,5 +21,6 @@ MUST_CHECK int daemon_reload(struct daemon *daemon, struct err *err);
 /* readyz turns 503, no new job is claimed, running trials are cancelled, undone and recorded,
  * waiting requests are answered. False when a run did not end, for its server answers nothing, not
  * even a cancel: what it uses stays open, the job is taken up at the next start, and the caller
- * must end the process at once. Accepts NULL. */
-bool daemon_stop(struct daemon *daemon);
+ * must end the process at once. out_owing (may be NULL): something could not be undone or stored,
+ * and waits for the next start. Accepts NULL. */
+bool daemon_stop(struct daemon *daemon, bool *out_owing);

@@ -164,7 +164,8 @@ int db_sqlite_take_lock(const char *path, int *out_fd, struct err *err)
             (void)err_set(err, ERR_SYSTEM, code, "lock %s: %s", name, strerror(code));
         goto failed;
     }
-    if (write_pid(fd) < 0) {
+    /* it only helps people; on a full disk the lock itself holds */
+    if (write_pid(fd) < 0 && errno != ENOSPC && errno != EDQUOT) {
         (void)err_set(err, ERR_SYSTEM, errno, "write %s: %s", name, strerror(errno));
         goto failed;
     }

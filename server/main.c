@@ -56,6 +56,7 @@ static int serve(const struct config *config)
     struct err err = {0};
     sigset_t signals;
     int signal_number = 0;
+    bool owing = false;
     block_signals(&signals);
     if (daemon_start(config, &daemon, &err) < 0) {
         (void)fprintf(stderr, "sweetspotd: %s\n", err.msg);
@@ -69,9 +70,12 @@ static int serve(const struct config *config)
     while (sigwait(&signals, &signal_number) == 0 && signal_number == SIGHUP)
         reload(daemon);
     log_event(LOG_LEVEL_INFO, "stopping", "signal=%d", signal_number);
-    if (!daemon_stop(daemon))
+    if (!daemon_stop(daemon, &owing))
         _exit(1); /* a thread still uses what exit would take down */
-    return 0;
+    if (owing)
+        log_event(LOG_LEVEL_ERROR, "stopped_owing",
+                  "error=\"something could not be undone or stored; the next start takes it up\"");
+    return owing;
 }
 
 int main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define SECTIONS_MAX 10000 /* more distinct servers than one daemon measures; ends a runaway */
@@ -16,7 +17,8 @@ extern char **environ;
 
 static struct lock conf_lock = LOCK_INIT; /* guards everything below */
 static char *conf_path;
-static char **sections; /* the text below each heading; its index is the section's name */
+static int memory_file = -1; /* in place of a file, on a disk where none can be written */
+static char **sections;      /* the text below each heading; its index is the section's name */
 static size_t section_count;
 static size_t section_capacity;
 
@@ -76,13 +78,53 @@ out:
     return rc;
 }
 
-static int write_conf_locked(struct err *err) NEEDS(conf_lock)
+/* The path names a descriptor; a later version takes that over as a whole, so that no reader sees
+ * half of it. */
+static int replace_in_memory(const char *text, size_t length)
+{
+    int fresh = memfd_create("freetds.conf", MFD_CLOEXEC);
+    if (fresh < 0)
+        return -1;
+    if (write_all(fresh, text, length) < 0 ||
+        (memory_file >= 0 && dup3(fresh, memory_file, O_CLOEXEC) < 0)) {
+        int saved = errno;
+        (void)close(fresh);
+        errno = saved;
+        return -1;
+    }
+    if (memory_file >= 0)
+        (void)close(fresh); /* the other name stays */
+    else
+        memory_file = fresh;
+    return 0;
+}
+
+/* A full disk must not keep the daemon from starting: what is left on servers has to be undone.
+ * Only before there are threads, for the path changes. */
+static int turn_to_memory(const char *text, size_t length)
+{
+    int saved = errno;
+    if ((saved != ENOSPC && saved != EDQUOT) || replace_in_memory(text, length) < 0)
+        return errno = saved, -1;
+    free(conf_path);
+    conf_path = mem_format("/proc/self/fd/%d", memory_file);
+    if (access(conf_path, R_OK) == 0)
+        return 0;
+    (void)close(memory_file); /* no /proc */
+    memory_file = -1;
+    return errno = saved, -1;
+}
+
+static int write_conf_locked(bool first, struct err *err) NEEDS(conf_lock)
 {
     struct buf buf = {0};
     buf_add(&buf, "# Written by sweetspotd; changes are lost.\n");
     for (size_t i = 0; i < section_count; i++)
         buf_format(&buf, "[sweetspot-%zu]\n%s", i, sections[i]);
-    int rc = replace_file(buf_text(&buf), buf.length);
+    int rc = memory_file >= 0 ? replace_in_memory(buf_text(&buf), buf.length)
+                              : replace_file(buf_text(&buf), buf.length);
+    if (rc < 0 && first)
+        rc = turn_to_memory(buf_text(&buf), buf.length);
     if (rc < 0)
         rc = err_set(err, ERR_SYSTEM, errno, "write %s: %s", conf_path, strerrordesc_np(errno));
     buf_fini(&buf);
@@ -95,7 +137,7 @@ int mssql_conf_init(const char *conf_dir, struct err *err)
     lock_take(&conf_lock);
     free(conf_path);
     conf_path = mem_format("%s/freetds.conf", conf_dir);
-    int rc = write_conf_locked(err);
+    int rc = write_conf_locked(true, err);
     if (rc == 0 && setenv("FREETDSCONF", conf_path, 1) != 0)
         rc = err_set(err, ERR_SYSTEM, errno, "set FREETDSCONF: %s", strerrordesc_np(errno));
     lock_drop(&conf_lock);
@@ -109,6 +151,9 @@ void mssql_conf_fini(void)
         free(sections[i]);
     free(sections);
     free(conf_path);
+    if (memory_file >= 0)
+        (void)close(memory_file);
+    memory_file = -1;
     sections = NULL;
     conf_path = NULL;
     section_count = section_capacity = 0;
@@ -130,7 +175,7 @@ static int add_section_locked(char *text, struct err *err) NEEDS(conf_lock)
                        SECTIONS_MAX);
     sections = mem_grow(sections, &section_capacity, section_count + 1, sizeof *sections);
     sections[section_count++] = text;
-    if (write_conf_locked(err) == 0)
+    if (write_conf_locked(false, err) == 0)
         return 0;
     section_count--;
     return -1;

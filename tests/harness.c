@@ -110,7 +110,7 @@ void harness_start_daemon(struct harness *harness)
 
 void harness_stop_daemon(struct harness *harness)
 {
-    daemon_stop(harness->daemon);
+    daemon_stop(harness->daemon, &harness->owing);
     harness->daemon = NULL;
 }
 

@@ -14,6 +14,7 @@ struct harness {
     struct daemon *daemon;
     struct config config;
     char dir[64];
+    bool owing; /* what daemon_stop said last */
 };
 
 /* scenario: of the simulator, or NULL for its default one with fast time. Registers nothing. */

@@ -224,7 +224,7 @@ static void the_state_folder_is_made_with_its_parents(void **state)
     harness_stop_daemon(house); /* one daemon a process */
     if (daemon_start(&config, &daemon, &err) < 0)
         fail_msg("%s", err.msg);
-    assert_true(daemon_stop(daemon));
+    assert_true(daemon_stop(daemon, NULL));
     assert_int_equal(stat(parent, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
     assert_int_equal(stat(config.state_dir, &info), 0);
