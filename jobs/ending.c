@@ -191,6 +191,7 @@ static void undo_again(struct run *run)
         return;
     if (undo(run, &err) < 0)
         log_event(LOG_LEVEL_WARN, "cleanup_pending", "error=%s", log_quote(err.msg));
+    applock_drop(run); /* which undoing may have taken */
     cJSON_Delete(look_behind(run));
 }
 

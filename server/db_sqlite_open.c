@@ -131,6 +131,13 @@ static int connect_to_check(const char *path, struct db **out_db, struct err *er
     int kind = why.detail & 0xFF; /* SQLITE_ERROR: a format that SQLite never had */
     if (kind == SQLITE_NOTADB || kind == SQLITE_CORRUPT || kind == SQLITE_ERROR)
         return refuse_damaged(path, why.msg, err);
+    if (why.detail == SQLITE_IOERR_SHMSIZE || kind == SQLITE_FULL)
+        return err_set(
+            err, why.code, why.detail,
+            "the disk of the results database %s is full, so that it cannot even be read "
+            "to undo what is left on servers: make room (100 KiB are enough for that) and "
+            "start again (%s)",
+            path, why.msg);
     return err_set(err, why.code, why.detail, "%s", why.msg);
 }
 

@@ -9,9 +9,9 @@
 /* Room for a section's name. */
 #define MSSQL_CONF_NAME_SIZE 32
 
-/* Makes conf_dir/freetds.conf (mode 0600), or keeps it in memory where the disk is full, points
- * FREETDSCONF to it and removes every variable
- * that could redirect the driver or make it write a dump. Once, before threads. */
+/* Makes conf_dir/freetds.conf (mode 0600), or keeps it in memory where the disk is full; points
+ * FREETDSCONF to it and removes every variable that could redirect the driver or make it write a
+ * dump. Once, before threads. */
 MUST_CHECK int mssql_conf_init(const char *conf_dir, struct err *err);
 void mssql_conf_fini(void);
 
