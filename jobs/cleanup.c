@@ -52,9 +52,11 @@ static bool is_busy(const struct jobs_parts *parts, const char *instance, struct
     struct err err = {0};
     if (store_write(parts->store, busy_work, &work, &err) < 0) {
         log_event(LOG_LEVEL_ERROR, "cleanup_failed", "error=%s", log_quote(err.msg));
-        (void)err_set(out_why, ERR_STORE, err.detail,
-                      "whether a job measures there cannot be told, so nothing was touched: %s",
-                      err.msg);
+        (void)err_set(
+            out_why, ERR_STORE, err.detail,
+            "the results database cannot be written (is its disk full?), so whether a job "
+            "measures there cannot be told, and nothing was touched: %s",
+            err.msg);
         return true;
     }
     if (work.busy && store_is_healthy(parts->store))
