@@ -153,8 +153,9 @@ void waiting_hold(struct req *req, const char *id, int seconds, waiting_then *th
     req->held_by = poll;
     req_defer(req, cleanup, poll);
     req_hold(req, resumed);
+    int64_t ends_ns = clock_mono_ns() + (int64_t)seconds * 1000000000; /* before anybody sees us */
     poll->watch = jobs_watch_add(req->parts->jobs, id, on_end, poll);
-    deadline_set(http->ends, &poll->deadline, clock_mono_ns() + (int64_t)seconds * 1000000000);
+    deadline_set(http->ends, &poll->deadline, ends_ns);
     bool go_on = link_poll(http->waiting, poll);
     /* It may have ended before the watch was set; then nobody would call. */
     if (store_read(req->parts->store, look_work, &look, &err) < 0 || look.done || !go_on)
