@@ -77,9 +77,9 @@ void asking_hold(struct req *req, asking_begin *begin, asking_answered *answered
     req_defer(req, cleanup, asking);
     req->held_by = asking;
     req_hold(req, resumed);
+    int64_t ends_ns = clock_mono_ns() + asking_limit_ms(req) * 1000000; /* before anybody sees it */
     asking->checking = begin(req, on_check, asking);
-    deadline_set(req->http->ends, &asking->deadline,
-                 clock_mono_ns() + asking_limit_ms(req) * 1000000);
+    deadline_set(req->http->ends, &asking->deadline, ends_ns);
     if (!asking->checking)
         release_once(asking);
 }

@@ -99,6 +99,11 @@ static void one_that_never_answers_delays_no_other(void **state)
     }
     cJSON_Delete(sweep_run(house, ONE, NULL));
     (void)receiver_wait(receiver, OTHERS - 1);
+    for (int i = 0; i < OTHERS; i++) { /* else one may be sent again after the restart */
+        char *name = mem_format("b-%02d", i);
+        cJSON_Delete(delivery_in(house, name, "delivered", 1));
+        free(name);
+    }
     cJSON_Delete(delivery_in(house, "a-silent", "pending", 0)); /* it is still being tried */
 
     /* and it keeps nobody from stopping: the try does not count */
