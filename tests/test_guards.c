@@ -95,13 +95,19 @@ static void a_claim_waits_for_what_is_in_the_way(void **state)
     struct guards_input input = when(GUARDS_CLAIM);
     input.instance_busy = true;
     input.lane_busy = true;
+    input.cleanup_pending = true;
     goes(&input); /* what does not measure runs beside */
     input.exclusive = true;
     expect(&input, "instance_busy", GUARDS_WAIT, "another job measures on instance sql01");
     input.instance_busy = false;
+    expect(&input, "cleanup_pending", GUARDS_WAIT, "what another job changed on instance sql01");
+    input.cleanup_pending = false;
     expect(&input, "lane_busy", GUARDS_WAIT, "lane");
     input.lane_busy = false;
     goes(&input);
+    input.paused = true;
+    expect(&input, "paused", GUARDS_WAIT, "the service is paused");
+    input.paused = false;
     input.lane_busy = true;
     assert_string_equal(guards_judge(&input).reason, "lane_busy");
     input.held = true;
