@@ -1,5 +1,4 @@
 #include "jobs/applock.h"
-#include "jobs/event.h"
 #include "jobs/files.h"
 #include "jobs/flags.h"
 #include "jobs/former.h"
@@ -7,13 +6,11 @@
 #include "jobs/measure/messages.h"
 #include "jobs/measure/own_name.h"
 #include "jobs/snapshots.h"
-#include "jobs/state.h"
 #include "jobs/tables.h"
 #include "server/clock.h"
 #include "server/ids.h"
 #include "server/mem.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "jobs/scheduler.h"
 #include "jobs/cleaners.h"
-#include "jobs/event.h"
 #include "jobs/instance.h"
 #include "jobs/kind.h"
 #include "jobs/measure/guards.h"
@@ -10,7 +9,6 @@
 #include "server/mem.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
