@@ -1,5 +1,6 @@
 #include "api/access.h"
 #include "api/attempts.h"
+#include "api/callers.h"
 #include "api/gate.h"
 #include "api/http_inner.h"
 #include "server/clock.h"
@@ -16,31 +17,14 @@
 #define USE_IS_NOTED_MS 60000 /* the last use is kept to the minute, not with every request */
 #define REALM "Bearer realm=\"sweetspot\""
 
-/* --- looking a token up -------------------------------------------------------------------- */
-
-struct look {
-    const char *digest; /* of what was shown, or NULL */
-    bool any;           /* out: there are tokens */
-    bool found;         /* out: it is one of them */
-    struct token_row row;
-};
-
-static int look_work(struct db *db, void *arg, struct err *err)
-{
-    struct look *look = arg;
-    if (store_token_any(db, &look->any, err) < 0)
-        return -1;
-    int found = look->digest ? store_token_find(db, look->digest, &look->row, err) : 0;
-    look->found = found == 1;
-    return found < 0 ? -1 : 0;
-}
+/* --- what is noted ------------------------------------------------------------------------- */
 
 int access_start(struct http *http, struct err *err)
 {
-    struct look look = {0};
-    if (store_read(http->parts.store, look_work, &look, err) < 0)
+    struct caller nobody;
+    if (callers_look(http->callers, NULL, &nobody, err) < 0)
         return -1;
-    atomic_store(&http->has_tokens, look.any);
+    atomic_store(&http->has_tokens, nobody.any);
     return 0;
 }
 
@@ -64,13 +48,13 @@ static void use_done(void *ctx, int rc, const struct err *err)
     free(use);
 }
 
-static void note_use(struct req *req, const struct token_row *row)
+static void note_use(struct req *req, const struct caller *caller)
 {
     int64_t now_ms = clock_wall_ms();
-    if (now_ms - row->last_used_at < USE_IS_NOTED_MS)
+    if (now_ms - caller->last_used_at < USE_IS_NOTED_MS)
         return;
     struct use *use = mem_alloc(1, sizeof *use);
-    *use = (struct use){.name = mem_copy(row->name), .at_ms = now_ms};
+    *use = (struct use){.name = mem_copy(caller->name), .at_ms = now_ms};
     store_write_later(req->parts->store, use_work, use, use_done, use);
 }
 
@@ -150,14 +134,13 @@ static const char *bearer_of(const char *authorization)
     return authorization + length + strspn(authorization + length, " ");
 }
 
-static bool admit_token(struct req *req, struct look *look, enum scope needed)
+static bool admit_token(struct req *req, const struct caller *caller, enum scope needed)
 {
-    enum scope scope = scope_by_name(look->row.scope);
-    note_use(req, &look->row);
-    req->who = req_copy(req, look->row.name, strlen(look->row.name));
-    if (scope < needed)
+    note_use(req, caller);
+    req->who = req_copy(req, caller->name, strlen(caller->name));
+    if (caller->scope < needed)
         return refuse_scope(req, needed);
-    req->scope = scope;
+    req->scope = caller->scope;
     return true;
 }
 
@@ -165,28 +148,23 @@ static bool admit_caller(struct req *req, const char *host, enum scope needed)
 {
     char digest[HASH_HEX_SIZE];
     struct err err;
+    struct caller caller;
     const char *authorization = req_header(req, "Authorization");
-    struct look look = {.digest =
-                            authorization ? hash_hex(bearer_of(authorization), digest) : NULL};
-    bool may = false;
-    if (store_read(req->parts->store, look_work, &look, &err) < 0) {
+    const char *shown = authorization ? hash_hex(bearer_of(authorization), digest) : NULL;
+    if (callers_look(req->http->callers, shown, &caller, &err) < 0) {
         problem_err(req, &err);
         return false;
     }
-    atomic_store(&req->http->has_tokens, look.any);
-    if (look.found) {
-        may = admit_token(req, &look, needed);
-    } else if (look.any || !req->http->on_loopback) {
-        may = authorization ? refuse_token(req) : ask_for_token(req);
-    } else if (!gate_is_loopback_host(host)) {
-        may = refuse_host(req);
-    } else {
-        req->who = "loopback";
-        req->scope = SCOPE_ADMIN;
-        may = true;
-    }
-    token_row_fini(&look.row);
-    return may;
+    atomic_store(&req->http->has_tokens, caller.any);
+    if (caller.found)
+        return admit_token(req, &caller, needed);
+    if (caller.any || !req->http->on_loopback)
+        return authorization ? refuse_token(req) : ask_for_token(req);
+    if (!gate_is_loopback_host(host))
+        return refuse_host(req);
+    req->who = "loopback";
+    req->scope = SCOPE_ADMIN;
+    return true;
 }
 
 bool access_admit(struct req *req, const char *host)

@@ -1,9 +1,11 @@
 #include "api/http.h"
 #include "api/access.h"
 #include "api/attempts.h"
+#include "api/callers.h"
 #include "api/gate.h"
 #include "api/http_events.h"
 #include "api/http_inner.h"
+#include "api/kept.h"
 #include "api/listen.h"
 #include "api/request.h"
 #include "api/route.h"
@@ -99,23 +101,24 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 
 /* --- counting what http_stop waits for ----------------------------------------------------- */
 
-/* False when the service stops and the handler must not be entered. */
+/* False when the service stops and the handler must not be entered. Counted first, so that
+ * http_stop either sees the count or is seen here. */
 static bool enter(struct http *http)
 {
-    lock_take(&http->lock);
-    http->busy++;
-    bool stopping = http->stopping;
-    lock_drop(&http->lock);
-    return !stopping;
+    (void)atomic_fetch_add(&http->busy, 1);
+    return !atomic_load(&http->stopping);
 }
 
+/* Each is changed before `stopping` is looked at, as http_stop sets that before it looks at them:
+ * no wake is lost. */
 static void leave(struct http *http, int busy, int unsent)
 {
+    (void)atomic_fetch_add(&http->unsent, unsent);
+    (void)atomic_fetch_add(&http->busy, busy);
+    if (!atomic_load(&http->stopping))
+        return;
     lock_take(&http->lock);
-    http->busy += busy;
-    http->unsent += unsent;
-    if (http->busy == 0)
-        wait_wake_all(&http->idle);
+    wait_wake_all(&http->idle);
     lock_drop(&http->lock);
 }
 
@@ -130,10 +133,12 @@ static void log_request(struct req *req)
 {
     int64_t took_ns = clock_mono_ns() - req->began_ns;
     char trace[TRACE_ID_SIZE] = "";
-    bool is_traced = trace_id_of(req_header(req, "traceparent"), trace);
+    enum log_level level = req->answer.status >= 500 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG;
     histogram_add(&req->http->times, took_ns);
-    log_event(req->answer.status >= 500 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, "request",
-              "method=%s target=%s who=%s status=%d took_us=%" PRId64 "%s%s",
+    if (!log_is_on(level))
+        return;
+    bool is_traced = trace_id_of(req_header(req, "traceparent"), trace);
+    log_event(level, "request", "method=%s target=%s who=%s status=%d took_us=%" PRId64 "%s%s",
               log_quote(req->method), log_quote(req->target.raw),
               log_quote(req->who ? req->who : ""), req->answer.status, took_ns / 1000,
               is_traced ? " trace=" : "", trace);
@@ -154,17 +159,30 @@ static void add_headers(struct req *req, struct MHD_Response *response)
         (void)MHD_add_response_header(response, "Connection", "close");
 }
 
+static struct MHD_Response *kept_response(struct kept *kept)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
+        kept->length, kept->body, kept_drop, kept);
+    if (!response)
+        kept_drop(kept);
+    return response;
+}
+
 /* Takes the body, or the stream, out of the answer. NULL: out of memory. */
 static struct MHD_Response *make_response(struct req *req)
 {
     struct answer *answer = &req->answer;
     struct stream *stream = answer->stream;
+    struct kept *kept = answer->kept;
     char *body = answer->body;
-    answer->has_content = body || stream;
+    answer->has_content = body || kept || stream;
     answer->stream = NULL;
+    answer->kept = NULL;
     answer->body = NULL;
     if (stream)
         return stream_response(stream, req->connection);
+    if (kept)
+        return kept_response(kept);
     return MHD_create_response_from_buffer(answer->length, body,
                                            body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
 }
@@ -360,6 +378,8 @@ static void http_free(struct http *http)
     deadlines_stop(http->ends);
     waiting_free(http->waiting);
     attempts_free(http->attempts);
+    callers_free(http->callers);
+    keeping_free(http->keeping);
     tls_close(http->tls);
     if (http->listen_fd >= 0)
         (void)close(http->listen_fd); /* nothing was written */
@@ -412,6 +432,8 @@ int http_start(const struct http_parts *parts, struct http **out, struct err *er
     wait_init(&http->idle);
     http->waiting = waiting_new(http);
     http->attempts = attempts_new();
+    http->callers = callers_new(parts->store);
+    http->keeping = keeping_new();
     if (serve(http, err) < 0) {
         http_free(http);
         return -1;
@@ -446,9 +468,10 @@ static void wait_until_idle(struct http *http)
 {
     int64_t until_ns = clock_mono_ns() + STOP_NS;
     lock_take(&http->lock);
-    while (http->busy > 0)
+    while (atomic_load(&http->busy) > 0)
         wait_on(&http->idle, &http->lock);
-    while (http->busy > 0 || (http->unsent > 0 && clock_mono_ns() < until_ns))
+    while (atomic_load(&http->busy) > 0 ||
+           (atomic_load(&http->unsent) > 0 && clock_mono_ns() < until_ns))
         wait_until(&http->idle, &http->lock, until_ns);
     lock_drop(&http->lock);
 }
@@ -458,9 +481,7 @@ void http_stop(struct http *http)
     if (!http)
         return;
     http_drain(http);
-    lock_take(&http->lock);
-    http->stopping = true;
-    lock_drop(&http->lock);
+    atomic_store(&http->stopping, true);
     (void)MHD_quiesce_daemon(http->daemon); /* gives the socket back, which is ours anyhow */
     waiting_stop(http->waiting);
     events_stop(http->events);

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 
 struct attempts;
+struct callers;
 struct events;
+struct keeping;
 struct req;
 struct tls;
 struct waiting;
@@ -23,6 +25,8 @@ struct http {
     bool on_loopback;       /* only this machine reaches us */
     atomic_bool has_tokens; /* as of the last look; decides nothing but the Host of open routes */
     struct attempts *attempts;
+    struct callers *callers;
+    struct keeping *keeping;
     struct tls *tls;             /* NULL: plain HTTP */
     int64_t request_ns;          /* within which a whole request must have come */
     struct deadlines *deadlines; /* of connections only */
@@ -34,11 +38,11 @@ struct http {
     atomic_bool draining;
     struct histogram times; /* from a request's head to its answer */
 
-    struct wait idle; /* busy or unsent fell to 0 */
-    struct lock lock; /* guards what follows */
-    int busy;         /* requests in a handler or held */
-    int unsent;       /* answers that are not on their way as a whole yet */
-    bool stopping;    /* no handler is entered any more */
+    atomic_int busy;      /* requests in a handler or held */
+    atomic_int unsent;    /* answers that are not on their way as a whole yet */
+    atomic_bool stopping; /* no handler is entered any more; from then on who leaves wakes `idle` */
+    struct wait idle;     /* busy or unsent fell */
+    struct lock lock;     /* of idle */
 };
 
 /* The deadline of a connection: set while the client has the word. */

@@ -7,6 +7,9 @@
  * -1 when there is none. */
 MUST_CHECK int job_view_read(struct req *req, const char *id, struct job_row *out);
 
+/* Answers GET with the job, from what is kept when that still holds. */
+void job_view_get(struct req *req, const char *id);
+
 /* Answers with the job; a GET whose If-None-Match names its state gets 304. */
 void job_view_answer(struct req *req, int status, const struct job_row *row);
 

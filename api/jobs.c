@@ -11,14 +11,6 @@
 
 /* --- get ----------------------------------------------------------------------------------- */
 
-static void get_answer(struct req *req)
-{
-    struct job_row row = {0};
-    if (job_view_read(req, req->params[0], &row) == 0)
-        job_view_answer(req, 200, &row);
-    job_row_fini(&row);
-}
-
 /* After a hold. */
 static void get_waited(struct req *req, enum waiting_end end)
 {
@@ -27,7 +19,7 @@ static void get_waited(struct req *req, enum waiting_end end)
         problem_answer(req, PROBLEM_STOPPING, "ask again in a moment; the job is not lost");
         return;
     }
-    get_answer(req);
+    job_view_get(req, req->params[0]);
     if (req_prefers_wait(req, &seconds))
         req_answer_header(req, "Preference-Applied", "wait=%d", seconds);
 }
@@ -37,7 +29,7 @@ void job_get(struct req *req)
     int seconds = 0;
     struct job_row row = {0};
     if (!req_prefers_wait(req, &seconds))
-        get_answer(req);
+        job_view_get(req, req->params[0]);
     else if (job_view_read(req, req->params[0], &row) == 0)
         waiting_hold(req, req->params[0], seconds, get_waited);
     job_row_fini(&row);

@@ -3,6 +3,7 @@
 #include "api/etag.h"
 #include "api/http_events.h"
 #include "api/http_inner.h"
+#include "api/kept.h"
 #include "server/clock.h"
 #include "server/ids.h"
 #include "server/limits.h"
@@ -40,6 +41,7 @@ static void answer_fini(struct answer *answer)
     for (size_t i = 0; i < answer->header_count; i++)
         free(answer->headers[i].value);
     free(answer->body);
+    kept_drop(answer->kept);
     stream_free(answer->stream);
     *answer = (struct answer){.close = answer->close};
 }
@@ -190,6 +192,15 @@ void req_answer_problem(struct req *req, int status, cJSON *tree)
     cJSON_Delete(tree);
 }
 
+void req_answer_kept(struct req *req, struct kept *kept)
+{
+    answer_fini(&req->answer);
+    req->answer.status = 200;
+    req->answer.media = MEDIA_JSON;
+    req->answer.length = kept->length;
+    req->answer.kept = kept_hold(kept);
+}
+
 void req_answer_stream(struct req *req, struct stream *stream)
 {
     answer_fini(&req->answer);
@@ -202,7 +213,9 @@ void req_answer_stream(struct req *req, struct stream *stream)
 void req_answer_empty(struct req *req, int status)
 {
     free(req->answer.body);
+    kept_drop(req->answer.kept);
     req->answer.body = NULL;
+    req->answer.kept = NULL;
     req->answer.length = 0;
     req->answer.status = status;
 }

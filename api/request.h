@@ -35,6 +35,7 @@ struct answer {
     int status; /* 0: none yet */
     enum media media;
     char *body;            /* heap, or NULL */
+    struct kept *kept;     /* instead of a body, or NULL; held */
     struct stream *stream; /* instead of a body, or NULL; owned */
     size_t length;
     struct req_header_out headers[REQ_HEADERS];
@@ -44,6 +45,7 @@ struct answer {
     bool close;       /* the connection cannot be trusted any more */
 };
 
+struct kept;
 struct req;
 struct route;
 struct stream;
@@ -127,6 +129,8 @@ void req_answer_json(struct req *req, int status, cJSON *tree);
 void req_answer_problem(struct req *req, int status, cJSON *tree);
 /* Takes text over. */
 void req_answer_text(struct req *req, int status, enum media media, char *text);
+/* 200 with the text of kept, which is held until it is sent. */
+void req_answer_kept(struct req *req, struct kept *kept);
 /* Events without end; takes stream over. */
 void req_answer_stream(struct req *req, struct stream *stream);
 /* No body. Headers set so far are kept. */

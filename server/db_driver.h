@@ -50,6 +50,8 @@ struct db_use {
     enum sql_id id;
 };
 
+#define DB_VISITS_UNKNOWN UINT64_MAX
+
 struct db_source;
 struct db_driver {
     const char *scheme; /* "sqlite" of "sqlite:PLACE" */
@@ -58,6 +60,11 @@ struct db_driver {
      * changes nothing. ERR_NOT_FOUND: it is not there, or must be migrated first: open it. */
     int (*visit)(const char *place, struct db_source **out_source, struct err *err);
     int (*connect)(struct db_source *source, bool read_only, struct db **out_db, struct err *err);
+    /* A number that is another one after a visit was told of; DB_VISITS_UNKNOWN when that cannot be
+     * known. Of an opened source; costs next to nothing. */
+    uint64_t (*visits)(const struct db_source *source);
+    /* A visitor's, after its commit: who has it open sees another number from now on. */
+    int (*tell_visit)(const struct db_source *source, struct err *err);
     void (*close)(struct db_source *source); /* after its connections; accepts NULL */
 };
 extern const struct db_driver db_sqlite_driver;

@@ -24,6 +24,14 @@ MUST_CHECK int db_sqlite_take_lock(const char *path, int *out_fd, struct err *er
 /* Makes an empty file (0600) when there is none. */
 MUST_CHECK int db_sqlite_prepare_file(const char *path, struct err *err);
 
+/* PATH.visits: eight bytes, other ones after each visit of another process, so that the one that
+ * has the database open knows at no cost whether somebody wrote into it. Mapped for reading; NULL
+ * when it cannot be (a full disk): then nothing is known of visits. */
+uint64_t *db_sqlite_visits_map(const char *path);
+void db_sqlite_visits_forget(uint64_t *visits); /* accepts NULL */
+/* Writes other ones: random, so that two at once need no lock. */
+MUST_CHECK int db_sqlite_visits_tell(const char *path, struct err *err);
+
 /* The name of a file system (statfs f_type) on which locks or flushes cannot be trusted, or NULL.
  */
 const char *db_sqlite_unfit_file_system(unsigned long type);

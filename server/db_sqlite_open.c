@@ -14,7 +14,8 @@
 
 struct db_source {
     char *path;
-    int lock_fd; /* holds the lock file */
+    int lock_fd;      /* holds the lock file; -1: a visitor's */
+    uint64_t *visits; /* of others, mapped for reading; NULL: not known */
 };
 
 static int read_number(struct db *db, enum sql_id id, int64_t *out, struct err *err)
@@ -165,6 +166,7 @@ static void source_close(struct db_source *source)
 {
     if (!source)
         return;
+    db_sqlite_visits_forget(source->visits);
     if (source->lock_fd >= 0)
         (void)close(source->lock_fd); /* drops the lock; the file stays, or two could hold one */
     free(source->path);
@@ -182,8 +184,19 @@ static int source_open(const char *place, struct db_source **out_source, struct 
         source_close(source);
         return -1;
     }
+    source->visits = db_sqlite_visits_map(place);
     *out_source = source;
     return 0;
+}
+
+static uint64_t source_visits(const struct db_source *source)
+{
+    return source->visits ? __atomic_load_n(source->visits, __ATOMIC_ACQUIRE) : DB_VISITS_UNKNOWN;
+}
+
+static int source_tell_visit(const struct db_source *source, struct err *err)
+{
+    return db_sqlite_visits_tell(source->path, err);
 }
 
 static int check_visit(const char *path, struct err *err)
@@ -235,5 +248,7 @@ const struct db_driver db_sqlite_driver = {
     .open = source_open,
     .visit = source_visit,
     .connect = source_connect,
+    .visits = source_visits,
+    .tell_visit = source_tell_visit,
     .close = source_close,
 };

@@ -35,17 +35,41 @@ static void next_stamp(int64_t *out_ms, uint32_t *out_count)
     lock_drop(&last_lock);
 }
 
+/* 64 random bits. A request gets an id too, so that the generator is asked for many at a time. */
+static uint64_t random_bits(void)
+{
+    static _Thread_local uint64_t ready[64];
+    static _Thread_local size_t left;
+    if (left == 0) {
+        left = sizeof ready / sizeof ready[0];
+        ids_random_bytes(ready, sizeof ready);
+    }
+    return ready[--left];
+}
+
+static char *put_hex(char *out, uint64_t value, int digits)
+{
+    for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+        *out++ = "0123456789abcdef"[value >> shift & 0xF];
+    return out;
+}
+
 const char *ids_new(char out[IDS_TEXT_SIZE])
 {
     int64_t ms;
     uint32_t count;
-    uint8_t random[8];
+    uint64_t random = random_bits();
     next_stamp(&ms, &count);
-    ids_random_bytes(random, sizeof random);
-    (void)snprintf(out, IDS_TEXT_SIZE, "%08x-%04x-7%03x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                   (unsigned)((uint64_t)ms >> 16), (unsigned)(ms & 0xFFFF), count,
-                   (random[0] & 0x3Fu) | 0x80u, random[1], random[2], random[3], random[4],
-                   random[5], random[6], random[7]);
+    char *at = put_hex(out, (uint64_t)ms >> 16, 8);
+    *at++ = '-';
+    at = put_hex(at, (uint64_t)ms, 4);
+    *at++ = '-';
+    at = put_hex(at, 0x7000 | count, 4); /* version 7 */
+    *at++ = '-';
+    at = put_hex(at, 0x8000 | (random >> 48 & 0x3FFF), 4); /* the variant of RFC 9562 */
+    *at++ = '-';
+    at = put_hex(at, random, 12);
+    *at = '\0';
     return out;
 }
 

@@ -10,11 +10,13 @@
 
 #define LOG_LINE_SIZE 2048
 #define LOG_QUOTE_SIZE 512
-#define LOG_QUOTE_SLOTS 4
+#define LOG_CONTEXT_SIZE 100
+#define LOG_QUOTE_SLOTS 5 /* a caller's four, and the context's */
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 static atomic_int current_level = LOG_LEVEL_INFO;
-static _Thread_local char context[128];
+static _Thread_local const char *context_key; /* NULL: none */
+static _Thread_local char context_value[LOG_CONTEXT_SIZE];
 
 void log_set_level(enum log_level level)
 {
@@ -31,20 +33,27 @@ int log_level_by_name(const char *name)
 
 void log_context(const char *key, const char *value)
 {
-    if (!key || !value)
-        context[0] = '\0';
-    else
-        (void)snprintf(context, sizeof context, " %s=%s", key, log_quote(value));
+    context_key = value ? key : NULL;
+    size_t length = context_key ? strnlen(value, sizeof context_value - 1) : 0;
+    memcpy(context_value, value ? value : "", length); /* quoted only when a line is written */
+    context_value[length] = '\0';
+}
+
+bool log_is_on(enum log_level level)
+{
+    return (int)level <= atomic_load(&current_level);
 }
 
 void log_event(enum log_level level, const char *event, const char *format, ...)
 {
-    if ((int)level > atomic_load(&current_level))
+    if (!log_is_on(level))
         return;
     char when[CLOCK_TEXT_SIZE];
     char line[LOG_LINE_SIZE];
-    int length = snprintf(line, sizeof line, "time=%s level=%s event=%s%s",
-                          clock_format(clock_wall_ms(), when), level_names[level], event, context);
+    int length = snprintf(line, sizeof line, "time=%s level=%s event=%s%s%s%s%s",
+                          clock_format(clock_wall_ms(), when), level_names[level], event,
+                          context_key ? " " : "", context_key ? context_key : "",
+                          context_key ? "=" : "", context_key ? log_quote(context_value) : "");
     if (format && length > 0 && (size_t)length + 1 < sizeof line) {
         line[length++] = ' ';
         va_list args;

@@ -4,6 +4,8 @@
  * that thread. Threads: any. */
 #include "server/err.h"
 
+#include <stdbool.h>
+
 enum log_level {
     LOG_LEVEL_ERROR, /* someone must act */
     LOG_LEVEL_WARN,  /* odd, but handled */
@@ -16,6 +18,9 @@ void log_set_level(enum log_level level);
 
 /* Reads error, warn, info or debug; -1 when it is none of them. */
 int log_level_by_name(const char *name);
+
+/* Whether lines of this level are written: for who would only make ready what is dropped. */
+bool log_is_on(enum log_level level);
 
 /* Sets this thread's context, such as log_context("job", id); NULL, NULL ends it. */
 void log_context(const char *key, const char *value);

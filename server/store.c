@@ -42,6 +42,7 @@ struct store {
     struct db *writer; /* the writer thread's alone */
     pthread_t thread;
     atomic_bool is_healthy;
+    atomic_uint_least64_t commits_made; /* and those that may have been */
     struct histogram commits;
     struct lock lock;            /* guards the rest */
     struct wait wake;            /* the writer: work or the end came */
@@ -161,6 +162,8 @@ static void run_batch(struct store *store, struct ticket *batch)
     }
     int64_t changed = store->writer->ops->total_changed(store->writer) - before;
     note_health(store, rc, changed, &err);
+    if (rc < 0 || changed > 0) /* before anybody is told of it */
+        (void)atomic_fetch_add(&store->commits_made, 1);
     answer(batch, rc, &err);
     if (rc == 0 && changed > 0)
         tell_listener(store);
@@ -350,6 +353,21 @@ int store_read(struct store *store, store_work *work, void *arg, struct err *err
     int rc = run_read(reader->db, work, arg, err);
     give_reader_back(store, reader);
     return rc < 0 ? fail_unsaid(err) : 0;
+}
+
+struct store_mark store_mark(const struct store *store)
+{
+    struct store_mark mark = {.commits = atomic_load(&store->commits_made),
+                              .visits = store->driver->visits(store->source)};
+    if (mark.visits != DB_VISITS_UNKNOWN)
+        mark.until_ns = clock_mono_ns() + STORE_MARK_MS * INT64_C(1000000);
+    return mark;
+}
+
+bool store_is_unchanged(const struct store *store, const struct store_mark *mark)
+{
+    return mark->commits == atomic_load(&store->commits_made) &&
+           mark->visits == store->driver->visits(store->source) && clock_mono_ns() < mark->until_ns;
 }
 
 const struct histogram *store_commits(struct store *store)

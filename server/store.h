@@ -8,6 +8,7 @@
 #include "server/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct store;
 
@@ -38,6 +39,20 @@ void store_write_later(struct store *store, store_work *work, void *arg, store_d
 /* Runs work on a read connection; sees everything committed before the call. */
 MUST_CHECK int store_read(struct store *store, store_work *work, void *arg, struct err *err);
 
+/* The state of the whole store, so that what was read from it can be kept for as long as it holds:
+ * mark, then read; while store_is_unchanged the read would give the same. It costs no lock and no
+ * call of the system. Commits of ours and of store_once change it before they are answered; who
+ * else writes into the database (or dies between its commit and its end) is seen within
+ * STORE_MARK_MS, as no mark holds for longer. */
+#define STORE_MARK_MS 1000
+struct store_mark {
+    uint64_t commits; /* of ours, until then */
+    uint64_t visits;  /* of others: another number after each */
+    int64_t until_ns; /* of clock_mono_ns() */
+};
+struct store_mark store_mark(const struct store *store);
+bool store_is_unchanged(const struct store *store, const struct store_mark *mark);
+
 /* Calls changed(ctx) in the writer's thread after each commit that changed something; it must only
  * hand on. One may listen at a time; NULL ends it, and after that returns changed is not and will
  * not be called. */
@@ -55,6 +70,7 @@ bool store_is_healthy(struct store *store);
 /* Runs one work in a transaction of its own and returns after its COMMIT, without a store_open: for
  * a command that a person types, also while a daemon has the database open (SQLite's own locks keep
  * the two apart; the lock file only keeps a second daemon away). Makes and migrates the database
- * when that is needed and nobody has it open. The daemon sees what was written with its next read.
+ * when that is needed and nobody has it open. The daemon sees what was written with its next read,
+ * and its marks end.
  * Errors as store_open, besides those of the work. */
 MUST_CHECK int store_once(const char *url, store_work *work, void *arg, struct err *err);

@@ -49,6 +49,9 @@ int store_once(const char *url, store_work *work, void *arg, struct err *err)
     if (rc == 0) {
         rc = run(db, work, arg, err);
         db->ops->close(db);
+        /* who cannot be told finds out by itself soon: see store_mark */
+        if (rc == 0)
+            (void)driver->tell_visit(source, &why);
     }
     driver->close(source);
     return rc;

@@ -131,9 +131,10 @@ struct harness *harness_start(const char *scenario)
 
 void harness_stop(struct harness *harness)
 {
-    static const char *const files[] = {
-        "sweetspot.db", "sweetspot.db-wal", "sweetspot.db-shm", "sweetspot.db.lock",
-        "key",          "freetds.conf"};
+    static const char *const files[] = {"sweetspot.db",        "sweetspot.db-wal",
+                                        "sweetspot.db-shm",    "sweetspot.db.lock",
+                                        "sweetspot.db.visits", "key",
+                                        "freetds.conf"};
     if (!harness)
         return;
     harness_stop_daemon(harness);

@@ -239,8 +239,8 @@ static void the_file_is_private_and_the_folder_is_made(void **state)
     (void)umask(mask);
     assert_int_equal(stat(folder, &stats), 0);
     assert_int_equal(stats.st_mode & 0777, 0700);
-    static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const suffixes[] = {"", "-wal", "-shm", ".lock", ".visits"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         char *name = mem_format("%s%s", path, suffixes[i]);
         assert_int_equal(stat(name, &stats), 0);
         assert_int_equal(stats.st_mode & 0777, 0600);

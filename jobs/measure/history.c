@@ -1,6 +1,7 @@
 #include "jobs/measure/history.h"
 
 #include "jobs/measure/history_parts.h"
+#include "server/hash.h"
 #include "server/mem.h"
 
 #include <math.h>
@@ -166,12 +167,10 @@ void history_free(struct history *history)
     free(history);
 }
 
-/* FNV-1a: short names, and nobody gains by collisions of databases' names. */
+/* Nobody gains by collisions of databases' names. */
 static size_t hash_of(const char *database, enum history_type type)
 {
-    uint64_t hash = UINT64_C(14695981039346656037) + (uint64_t)type;
-    for (const char *at = database; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
+    uint64_t hash = hash_spread(database) + (uint64_t)type;
     return (size_t)(hash ^ (hash >> 32));
 }
 
