@@ -19,6 +19,7 @@ struct problem_row {
 static const struct problem_row rows[PROBLEM_COUNT] = {
     [PROBLEM_MALFORMED]      = {400, 0, "malformed-request",   "The request is malformed"},
     [PROBLEM_BODY]           = {400, 0, "invalid-body",        "The body breaks the contract"},
+    [PROBLEM_HTTP_VERSION]   = {400, 0, "http-version",        "Only HTTP/1.0 and HTTP/1.1"},
     [PROBLEM_UNAUTHORIZED]   = {401, 0, "unauthorized",        "A token is needed"},
     [PROBLEM_FOREIGN_HOST]   = {403, 0, "foreign-host",        "The Host is not ours"},
     [PROBLEM_FOREIGN_ORIGIN] = {403, 0, "foreign-origin",      "The Origin is not ours"},
@@ -42,7 +43,6 @@ static const struct problem_row rows[PROBLEM_COUNT] = {
     [PROBLEM_UNAVAILABLE]    = {503, 5, "unavailable",         "Not possible now"},
     [PROBLEM_STOPPING]       = {503, 5, "stopping",            "The service is stopping"},
     [PROBLEM_TIMEOUT]        = {504, 0, "timeout",             "A deadline passed"},
-    [PROBLEM_HTTP_VERSION]   = {505, 0, "http-version",        "Only HTTP/1.0 and HTTP/1.1"},
 };
 /* clang-format on */
 

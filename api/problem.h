@@ -9,6 +9,7 @@ struct req;
 enum problem {
     PROBLEM_MALFORMED,      /* the request line, a header or a query parameter */
     PROBLEM_BODY,           /* faults of a body */
+    PROBLEM_HTTP_VERSION,
     PROBLEM_UNAUTHORIZED,   /* no token, or a wrong one */
     PROBLEM_FOREIGN_HOST,   /* Host names something that is not us */
     PROBLEM_FOREIGN_ORIGIN, /* a page of somebody else */
@@ -32,9 +33,8 @@ enum problem {
     PROBLEM_UNAVAILABLE,
     PROBLEM_STOPPING,
     PROBLEM_TIMEOUT,
-    PROBLEM_HTTP_VERSION,
 };
-#define PROBLEM_COUNT (PROBLEM_HTTP_VERSION + 1)
+#define PROBLEM_COUNT (PROBLEM_TIMEOUT + 1)
 
 /* The HTTP status of a kind. */
 int problem_status(enum problem kind);

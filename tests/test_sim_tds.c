@@ -183,6 +183,10 @@ static void a_cancel_is_acknowledged_and_the_connection_lives(void **state)
     assert_true(r.failed);
     assert_string_equal(r.messages[0].state, "HY008");
     client_reply_free(&r);
+    /* FreeTDS notes that it sent the cancel only after it did: when its thread is held up in
+     * between, that note comes after the acknowledgement and ends the next statement instead */
+    if (strstr(client_text(c, "SELECT 6"), "cancelled"))
+        print_message("the driver took the cancel for the next statement's\n");
     assert_string_equal(client_text(c, "SELECT 7"), "7");
     assert_int_equal(sim_count_statements(sim, "(attention)"), 1);
     client_close(c);

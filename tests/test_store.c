@@ -1,4 +1,5 @@
 /* The store as its callers see it: threads that write and read, and files it must refuse. */
+#include "server/clock.h"
 #include "server/db_sqlite.h"
 #include "server/ids.h"
 #include "server/mem.h"
@@ -270,6 +271,59 @@ static void opening_again_changes_nothing(void **state)
     free(after);
 }
 
+static int put_work(struct db *db, void *arg, struct err *err)
+{
+    struct instance_row row = {.name = arg, .definition = (char[]){"{}"}};
+    bool is_new;
+    return store_instance_put(db, &row, -1, &is_new, err);
+}
+
+static int nothing_work(struct db *db, void *arg, struct err *err)
+{
+    (void)db;
+    (void)arg;
+    (void)err;
+    return 0;
+}
+
+static void a_mark_holds_until_something_is_committed(void **state)
+{
+    struct kit_store *kit = *state;
+    struct err err = {0};
+    kit_store_open(kit);
+    clock_pass_ms(0);
+    struct store_mark mark = store_mark(kit->store);
+    kit_ok(store_read(kit->store, nothing_work, NULL, &err), &err);
+    kit_ok(store_write(kit->store, nothing_work, NULL, &err), &err);
+    assert_true(store_is_unchanged(kit->store, &mark));
+
+    kit_ok(store_write(kit->store, put_work, (char[]){"sql01"}, &err), &err);
+    assert_false(store_is_unchanged(kit->store, &mark));
+
+    mark = store_mark(kit->store);
+    kit_ok(store_once(kit->url, nothing_work, NULL, &err), &err); /* a visitor: it may have */
+    assert_false(store_is_unchanged(kit->store, &mark));
+
+    mark = store_mark(kit->store);
+    clock_pass_ms(STORE_MARK_MS);
+    assert_false(store_is_unchanged(kit->store, &mark));
+    clock_reset();
+}
+
+static void without_its_file_of_visits_no_mark_holds(void **state)
+{
+    struct kit_store *kit = *state;
+    struct err err = {0};
+    char *visits = mem_format("%s.visits", kit->path);
+    assert_int_equal(mkdir(visits, 0700), 0); /* so that it cannot be made */
+    kit_store_open(kit);
+    struct store_mark mark = store_mark(kit->store);
+    assert_false(store_is_unchanged(kit->store, &mark));
+    kit_ok(store_once(kit->url, put_work, (char[]){"sql01"}, &err), &err);
+    assert_int_equal(rmdir(visits), 0);
+    free(visits);
+}
+
 static void files_that_are_not_ours_are_refused_and_left_as_they_are(void **state)
 {
     struct kit_store *kit = *state;
@@ -372,6 +426,8 @@ int main(void)
         OPEN_TEST(a_second_opener_is_told_the_pid_of_the_first),
         FILE_TEST(the_file_is_private_and_the_folder_is_made),
         FILE_TEST(opening_again_changes_nothing),
+        FILE_TEST(a_mark_holds_until_something_is_committed),
+        FILE_TEST(without_its_file_of_visits_no_mark_holds),
         FILE_TEST(files_that_are_not_ours_are_refused_and_left_as_they_are),
         FILE_TEST(damaged_files_are_refused_or_open_but_never_crash),
         cmocka_unit_test(network_file_systems_are_known_by_their_numbers),
