@@ -268,7 +268,8 @@ int sealed_reload(struct store *store, struct secrets *secrets, struct err *err)
     if (rc == 0) {
         secrets_take_keys(secrets, &ring);
         if (renew_all(store, secrets, err) < 0)
-            rc = err_wrap(err, "the keys are read, but not all is sealed with the newest one");
+            rc = err_wrap(err, "the keys are read, but not all is sealed with the newest one yet "
+                               "(SIGHUP tries again)");
     }
     key_ring_wipe(&ring);
     return rc;

@@ -1,5 +1,4 @@
 #include "tests/command_kit.h"
-#include "server/clock.h"
 #include "server/mem.h"
 
 #include <fcntl.h>
@@ -7,7 +6,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,16 +25,27 @@ static void read_file(const char *path, char *out, size_t size)
     (void)unlink(path);
 }
 
-/* Kills at an instant, not where a sleep happens to end. */
-static void kill_after(pid_t pid, unsigned after_us)
+struct end {
+    bool (*is_due)(void *ctx); /* NULL: it ends by itself */
+    void *ctx;
+};
+
+static bool has_ended(pid_t pid)
 {
-    int64_t until = clock_mono_ns() + (int64_t)after_us * 1000;
-    while (clock_mono_ns() < until)
-        continue;
+    siginfo_t info = {.si_pid = 0};
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    return info.si_pid == pid;
+}
+
+static void kill_when_due(pid_t pid, const struct end *end)
+{
+    while (!end->is_due(end->ctx))
+        if (has_ended(pid))
+            return;
     assert_int_equal(kill(pid, SIGKILL), 0); /* it is not waited for yet, so it is still ours */
 }
 
-static struct outcome run(const char *dir, char *const argv[], const unsigned *after_us)
+static struct outcome run(const char *dir, char *const argv[], const struct end *end)
 {
     struct outcome outcome = {0};
     char *out = mem_format("%s/out", dir);
@@ -50,10 +59,10 @@ static struct outcome run(const char *dir, char *const argv[], const unsigned *a
     assert_int_equal(
         posix_spawn_file_actions_addopen(&files, STDERR_FILENO, talk, O_WRONLY | O_CREAT, 0600), 0);
     assert_int_equal(posix_spawn(&pid, argv[0], &files, NULL, argv, environ), 0);
-    if (after_us)
-        kill_after(pid, *after_us);
+    if (end)
+        kill_when_due(pid, end);
     assert_int_equal(waitpid(pid, &state, 0), pid);
-    assert_true(WIFEXITED(state) || after_us);
+    assert_true(WIFEXITED(state) || end);
     outcome.status = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
     read_file(out, outcome.out, sizeof outcome.out);
     read_file(talk, outcome.talk, sizeof outcome.talk);
@@ -68,7 +77,7 @@ struct outcome command_run(const char *dir, char *const argv[])
     return run(dir, argv, NULL);
 }
 
-static struct outcome run_line(const char *dir, const char *line, const unsigned *after_us)
+static struct outcome run_line(const char *dir, const char *line, const struct end *end)
 {
     char *argv[16] = {NULL};
     char *words = mem_copy(line);
@@ -84,7 +93,7 @@ static struct outcome run_line(const char *dir, const char *line, const unsigned
             argv[count++] = word;
     argv[count++] = config;
     argv[count++] = state_dir;
-    struct outcome outcome = run(dir, argv, after_us);
+    struct outcome outcome = run(dir, argv, end);
     free(words);
     free(state_dir);
     free(program);
@@ -96,7 +105,9 @@ struct outcome command_line(const char *dir, const char *line)
     return run_line(dir, line, NULL);
 }
 
-struct outcome command_line_killed(const char *dir, const char *line, unsigned after_us)
+struct outcome command_line_killed(const char *dir, const char *line, bool (*is_due)(void *ctx),
+                                   void *ctx)
 {
-    return run_line(dir, line, &after_us);
+    const struct end end = {is_due, ctx};
+    return run_line(dir, line, &end);
 }

@@ -1,6 +1,6 @@
 #pragma once
 /* Commands of sweetspotd, run as processes. Failures fail the test. */
-#include <sys/types.h>
+#include <stdbool.h>
 
 /* What a command came to. */
 struct outcome {
@@ -15,5 +15,7 @@ struct outcome command_run(const char *dir, char *const argv[]);
 /* The same for what SWEETSPOT_TEST_DAEMON names: the words of `line`, then --state-dir=DIR. */
 struct outcome command_line(const char *dir, const char *line);
 
-/* The same, killed after so many microseconds unless it has ended by then. */
-struct outcome command_line_killed(const char *dir, const char *line, unsigned after_us);
+/* The same, killed (SIGKILL) as soon as is_due says so, which is asked without a pause; unless it
+ * has ended by then. */
+struct outcome command_line_killed(const char *dir, const char *line, bool (*is_due)(void *ctx),
+                                   void *ctx);

@@ -31,8 +31,8 @@
 
 #define CANARY "c4nary-of-the-hook"
 #define DONE_NS ((int64_t)60 * 1000000000)
-#define COMMAND_US 12000 /* a command takes about so long */
-#define RELOAD_US 6000   /* and the daemon, to seal all again */
+#define COMMAND_US 8000 /* a command takes about so long */
+#define RELOAD_US 6000  /* and the daemon, to seal all again */
 #define MESSAGES_MOST 1000
 #define SEED 42u
 
@@ -48,6 +48,7 @@ struct place {
     struct child child;
     struct receiver *receiver;
     char *key_file;
+    char *fresh_file; /* what becomes the key file */
     char *store;
     unsigned seed;
     pthread_t putter;
@@ -59,6 +60,8 @@ struct place {
     atomic_int refused; /* calls that were not answered as they should */
     int forgotten;
     int killed_commands;
+    int killed_early; /* those that had begun to write the new key file */
+    int killed_late;  /* those that had put it in its place */
 };
 
 /* --- the load -------------------------------------------------------------------------------- */
@@ -205,11 +208,44 @@ static void pass_a_moment(struct place *place, unsigned most_us)
         continue;
 }
 
+/* When a command is killed: at a random moment; when the file of the new keys has appeared; when it
+ * has taken the place of the former. */
+struct moment {
+    int64_t at_ns; /* 0: when the path is this file no longer */
+    const char *path;
+    struct stat before; /* st_ino 0: it was not there */
+};
+
+static bool is_moment(void *ctx)
+{
+    const struct moment *moment = ctx;
+    struct stat now = {.st_ino = 0};
+    if (moment->at_ns)
+        return clock_mono_ns() >= moment->at_ns;
+    return stat(moment->path, &now) == 0 && now.st_ino != moment->before.st_ino;
+}
+
 static void kill_command(struct place *place, const char *line)
 {
-    struct outcome outcome =
-        command_line_killed(place->child.dir, line, drill_random(&place->seed) % COMMAND_US);
-    place->killed_commands += outcome.status == -1;
+    struct moment moment = {.path = place->key_file};
+    size_t before = count_keys(place);
+    switch (drill_random(&place->seed) % 3) {
+    case 0:
+        moment.at_ns =
+            clock_mono_ns() + 1 + (int64_t)(drill_random(&place->seed) % COMMAND_US) * 1000;
+        break;
+    case 1:
+        moment.path = place->fresh_file;
+        moment.before.st_ino = 0;
+        (void)unlink(place->fresh_file); /* of a command that was killed before */
+        break;
+    default:
+        assert_int_equal(stat(place->key_file, &moment.before), 0);
+    }
+    bool killed = command_line_killed(place->child.dir, line, is_moment, &moment).status == -1;
+    place->killed_commands += killed;
+    place->killed_early += killed && access(place->fresh_file, F_OK) == 0;
+    place->killed_late += killed && count_keys(place) != before;
 }
 
 static void kill_once(struct place *place, int turn)
@@ -315,6 +351,7 @@ static void set_up(struct place *place)
     place->receiver = receiver_start();
     child_make(&place->child, NULL);
     place->key_file = mem_format("%s/key", place->child.dir);
+    place->fresh_file = mem_format("%s/key.new", place->child.dir);
     place->store = mem_format("sqlite:%s/sweetspot.db", place->child.dir);
     child_start(&place->child);
     for (int i = 0; i < webhooks; i++)
@@ -326,6 +363,7 @@ static void tear_down(struct place *place)
     child_remove(&place->child);
     receiver_stop(place->receiver);
     free(place->key_file);
+    free(place->fresh_file);
     free(place->store);
 }
 
@@ -349,11 +387,15 @@ static void rotations_lose_no_url_and_no_message(void **state)
     int files = expect_nowhere(&place, CANARY);
     (void)expect_nowhere(&place, strchr(first.sealed, ':') + 1);
     print_message(
-        "%d rotations under load: %d PUTs, 0 refused; seed %u: %d kills of the daemon, %d "
-        "of commands; %d messages, 0 failed, 0 not opened; keys forgotten %d times; %d "
-        "values, all sealed with the newest key; %d files hold 0 URLs\n",
+        "%d rotations under load: %d PUTs, 0 refused; seed %u: %d kills of the daemon, %d of "
+        "commands (%d while they wrote the new key file, %d after it was in its place); %d "
+        "messages, "
+        "0 failed, 0 not opened; keys forgotten %d times; %d values, all sealed with the newest "
+        "key; "
+        "%d files hold 0 URLs\n",
         rotations, atomic_load(&place.puts), SEED, kills / 3, place.killed_commands,
-        atomic_load(&place.sent), place.forgotten, webhooks, files);
+        place.killed_early, place.killed_late, atomic_load(&place.sent), place.forgotten, webhooks,
+        files);
     sealed_row_fini(&first);
     tear_down(&place);
 }
