@@ -4,6 +4,7 @@
 #include "api/http_inner.h"
 #include "api/request.h"
 #include "jobs/jobs.h"
+#include "server/sealed.h"
 #include "server/store.h"
 
 void livez_get(struct req *req)
@@ -43,6 +44,19 @@ static cJSON *events_part(struct req *req)
     return part;
 }
 
+/* Everything else works without a webhook, so this turns nobody away. No names: it needs no token.
+ */
+static cJSON *secrets_part(struct req *req)
+{
+    size_t count = 0;
+    struct err err;
+    if (sealed_unopened(req->parts->store, req->parts->secrets, &count, &err) < 0)
+        return part_new(true, "not known: the results database cannot be read");
+    return part_new(true, count == 0 ? NULL
+                                     : "a webhook's URL opens with no key of the key file; the log "
+                                       "has the names");
+}
+
 void readyz_get(struct req *req)
 {
     bool stored = store_is_healthy(req->parts->store);
@@ -61,6 +75,7 @@ void readyz_get(struct req *req)
     cJSON_AddItemToObject(parts, "workers", workers);
     cJSON_AddItemToObject(parts, "scheduler", scheduler);
     cJSON_AddItemToObject(parts, "events", events_part(req));
+    cJSON_AddItemToObject(parts, "secrets", secrets_part(req));
     cJSON_AddItemToObject(tree, "status", json_text(ready ? "ok" : "unavailable"));
     cJSON_AddItemToObject(tree, "parts", parts);
     req_answer_json(req, ready ? 200 : 503, tree);

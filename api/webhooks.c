@@ -78,6 +78,7 @@ void webhook_get(struct req *req)
 
 struct webhook_put {
     struct webhook_row row;
+    const struct secrets *secrets;
     struct resource_change change;
 };
 
@@ -85,6 +86,10 @@ static int put_work(struct db *db, void *arg, struct err *err)
 {
     struct webhook_put *put = arg;
     if (resource_check(db, &kind, put->row.name, &put->change, err) < 0)
+        return -1;
+    /* there may be a newer key since it was sealed: see server/sealed.h */
+    if (put->row.url_sealed &&
+        secrets_renew(put->secrets, put->row.name, &put->row.url_sealed, err) < 0)
         return -1;
     return store_webhook_put(db, &put->row, -1, &put->change.created, err);
 }
@@ -135,6 +140,7 @@ void webhook_put(struct req *req)
     }
     if (read_row(req, &put->row) < 0)
         return;
+    put->secrets = req->parts->secrets;
     put->change.wanted = resource_precondition(req);
     req_write(req, put_work, put, put_done);
 }

@@ -81,11 +81,11 @@ static int update_work(struct db *db, void *arg, struct err *err)
 static int url_of(const struct jobs_parts *parts, const struct webhook *webhook,
                   const struct webhook_row *row, char **out_url, struct err *err)
 {
-    if (row->url_sealed)
-        return secrets_unseal(parts->secrets, row->url_sealed, row->name, out_url, err);
-    int rc = secrets_resolve(parts->secrets, webhook->url_reference, out_url, err);
+    int rc = row->url_sealed
+                 ? secrets_unseal(parts->secrets, row->url_sealed, row->name, out_url, err)
+                 : secrets_resolve(parts->secrets, webhook->url_reference, out_url, err);
     if (rc < 0 && err->code == ERR_REFUSED)
-        err->code = ERR_SYSTEM; /* the daemon may be given it yet: tried again */
+        err->code = ERR_SYSTEM; /* the daemon may be given it, or its key, yet: tried again */
     return rc;
 }
 

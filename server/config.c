@@ -56,7 +56,7 @@ static const struct setting settings[] = {
     {ROW(webhooks_allow, SETTING_TEXT), "", NULL, 0, 0, "private hosts or networks (CIDR) webhooks may reach, comma-separated"},
     {ROW(secrets_env, SETTING_TEXT), "", NULL, 0, 0, "environment names beside SWEETSPOT_SECRET_… that may be referred to, comma-separated"},
     {ROW(secrets_dir, SETTING_OPTIONAL), NULL, NULL, 0, 0, "folder of the secrets referred to as {\"file\": NAME}"},
-    {ROW(key_file, SETTING_TEXT), NULL, "STATE_DIR/key", 0, 0, "key that seals stored webhook URLs; made when absent"},
+    {ROW(key_file, SETTING_TEXT), NULL, "STATE_DIR/key", 0, 0, "keys that seal stored webhook URLs, newest first; made when absent; read again on SIGHUP"},
     {ROW(unreachable_minutes, SETTING_INT), "60", NULL, 1, 10080, "minutes an unreachable instance is tried (1 to 10080)"},
     {ROW(odbc_driver, SETTING_TEXT), "", "FreeTDS, as found", 0, 0, "path or name of the ODBC driver for SQL Server"},
     {ROW(connections_per_peer, SETTING_INT), "256", NULL, 0, 4096, "connections of one address where others than the loopback are served (0 to 4096; 0: any number)"},

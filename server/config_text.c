@@ -12,6 +12,7 @@ char *config_help(void)
             "Usage: sweetspotd [--config FILE] [--NAME VALUE ...]\n"
             "       sweetspotd token create --name N --scope read|submit|admin\n"
             "       sweetspotd token list | token revoke NAME\n"
+            "       sweetspotd key rotate | key list | key forget\n"
             "       sweetspotd --help | --version\n\n"
             "Benchmarks backup settings of SQL Server; serves an HTTP API for it.\n\n"
             "Settings (a flag wins over SWEETSPOT_NAME in the environment, that over\n"
@@ -36,7 +37,9 @@ char *config_sample(void)
     struct config_setting setting;
     buf_add(&out,
             "# Settings of sweetspotd: name = value. A line that begins with # says nothing;\n"
-            "# those below show the defaults. Read once, at the start.\n");
+            "# those below show the defaults. Read once, at the start; only what the files of keys "
+            "and\n"
+            "# certificates hold is read again on SIGHUP.\n");
     for (size_t i = 0; config_setting(i, &setting); i++)
         buf_format(&out, "\n# %s\n#%s = %s\n", setting.help, setting.name, setting.fallback);
     return buf_take(&out);

@@ -5,6 +5,7 @@
 #include "server/log.h"
 #include "server/mem.h"
 #include "server/mssql.h"
+#include "server/sealed.h"
 #include "server/secrets.h"
 #include "server/store.h"
 
@@ -15,12 +16,14 @@
 #include <unistd.h>
 
 /*
- *  config ─► state folder ─► ODBC ─► secrets ─► egress ─► store ─► jobs ─► http
- *                                                           │        │       │
- *  threads:                                              "store"  "worker-N" "deadline" and
- *                                                                 "clock"     the HTTP pool
- *                                                                 "notify"
+ *  config ─► state folder ─► ODBC ─► store ─► secrets ─► egress ─► jobs ─► http
+ *                                      │                             │       │
+ *  threads:                         "store"                     "worker-N" "deadline" and
+ *                                                               "clock"     the HTTP pool
+ *                                                               "notify"
  *
+ *  The store before the secrets: whether a key may be made, where there is none, depends on what is
+ *  sealed there. It is closed first all the same, for a write on its way may still seal.
  *  A request meets a worker only in the store: http knows jobs.h, and jobs know nothing of http.
  */
 struct daemon {
@@ -82,10 +85,12 @@ static int open_all(struct daemon *daemon, const struct config *config, struct e
     if (make_state_dir(config->state_dir, err) < 0 || mssql_init(config->state_dir, err) < 0)
         return -1;
     daemon->mssql = true;
-    if (secrets_open(config, &daemon->secrets, err) < 0 ||
-        egress_open(config->webhooks_allow, &daemon->egress, err) < 0 ||
-        store_open(config->store, &daemon->store, err) < 0)
+    if (store_open(config->store, &daemon->store, err) < 0 ||
+        sealed_may_make_key(daemon->store, config->key_file, err) < 0 ||
+        secrets_open(config, &daemon->secrets, err) < 0 ||
+        egress_open(config->webhooks_allow, &daemon->egress, err) < 0)
         return -1;
+    sealed_start(daemon->store, daemon->secrets);
     return start_jobs(daemon, config, err) < 0 ? -1 : start_http(daemon, config, err);
 }
 
@@ -107,7 +112,15 @@ int daemon_port(const struct daemon *daemon)
 
 int daemon_reload(struct daemon *daemon, struct err *err)
 {
-    return http_reload(daemon->http, err);
+    struct err keys = {0};
+    int rc = http_reload(daemon->http, err); /* one that fails does not keep the other from it */
+    if (sealed_reload(daemon->store, daemon->secrets, &keys) == 0)
+        return rc;
+    if (rc == 0)
+        *err = keys;
+    else
+        (void)err_wrap(err, keys.msg);
+    return -1;
 }
 
 bool daemon_stop(struct daemon *daemon, bool *out_owing)

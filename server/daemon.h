@@ -15,7 +15,9 @@ MUST_CHECK int daemon_start(const struct config *config, struct daemon **out, st
 /* The TCP port that is really bound. */
 int daemon_port(const struct daemon *daemon);
 
-/* What SIGHUP asks for: certificate and key are read again. On failure those before stay. */
+/* What SIGHUP asks for: certificate and key of TLS are read again, and the key file, after which
+ * all that is sealed is sealed with its newest key. On failure those before stay, of the one that
+ * failed; err tells of both. One at a time. */
 MUST_CHECK int daemon_reload(struct daemon *daemon, struct err *err);
 
 /* readyz turns 503, no new job is claimed, running trials are cancelled, undone and recorded,

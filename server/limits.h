@@ -31,6 +31,7 @@
 #define LIMIT_HEADERS_OUT 32          /* we set a handful */
 #define LIMIT_HEADERS_IN 200          /* lines of an answer; more is an attack */
 #define LIMIT_SECRET_BYTES (64 << 10) /* a password or a URL; more is the wrong file */
+#define LIMIT_KEYS 8                  /* in the key file: `key forget` is due long before */
 #define LIMIT_QUERY_S 30              /* silence after which a short query is given up */
 #define LIMIT_STREAM_S 600  /* and one that reads a whole history (msdb has few indexes) */
 #define LIMIT_TEARDOWN_S 60 /* silence of a job's own teardown, which nothing else ends */

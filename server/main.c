@@ -1,7 +1,8 @@
 /* sweetspotd: reads the settings, starts the daemon (daemon.c), waits for a signal, stops it; or
- * runs a command (token_command.c). */
+ * runs a command (token_command.c, key_command.c). */
 #include "server/config.h"
 #include "server/daemon.h"
+#include "server/key_command.h"
 #include "server/log.h"
 #include "server/token_command.h"
 
@@ -78,15 +79,25 @@ static int serve(const struct config *config)
     return owing;
 }
 
+static const struct {
+    const char *name;
+    int (*run)(int argc, char *const argv[]); /* the exit status */
+} commands[] = {
+    {"key", key_command},
+    {"token", token_command},
+};
+
 int main(int argc, char **argv)
 {
     struct config config = {0};
     struct err err = {0};
     bool help = false;
     bool version = false;
-    if (argc > 1 && strcmp(argv[1], "token") == 0) {
-        harden();
-        return token_command(argc, argv);
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            harden();
+            return commands[i].run(argc, argv);
+        }
     }
     if (config_load(argc, argv, &config, &help, &version, &err) < 0) {
         (void)fprintf(stderr, "sweetspotd: %s\n", err.msg);

@@ -1,150 +1,50 @@
 #include "server/secrets.h"
-#include "server/ids.h"
+#include "server/key_file.h"
 #include "server/limits.h"
+#include "server/lock.h"
 #include "server/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define KEY_BYTES 32 /* AES-256 */
-#define NONCE_BYTES 12
-#define TAG_BYTES 16
 #define ENV_PREFIX "SWEETSPOT_SECRET_"
 
-struct secrets { /* read-only after secrets_open */
-    unsigned char key[KEY_BYTES];
+/* What changes while others use it: apart, for the rest is const to them. */
+struct keys {
+    struct lock lock; /* guards the ring */
+    struct key_ring ring;
+};
+
+struct secrets { /* read-only after secrets_open, but for what keys points to */
+    struct keys *keys;
+    char *key_file;
     char *env_names; /* further allowed names, comma-separated */
     char *dir;       /* of secret files; or NULL */
 };
 
-/* --- the key file ------------------------------------------------------------------------------
+/* --- keys --------------------------------------------------------------------------------------
  */
-
-static int system_error(struct err *err, const char *doing, const char *path)
-{
-    return err_set(err, ERR_SYSTEM, errno, "%s %s: %s", doing, path, strerrordesc_np(errno));
-}
-
-/* Up to size bytes; -1 with errno. */
-static ssize_t read_up_to(int file, void *bytes, size_t size)
-{
-    size_t got = 0;
-    while (got < size) {
-        ssize_t more = read(file, (char *)bytes + got, size - got);
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more < 0)
-            return -1;
-        if (more == 0)
-            break;
-        got += (size_t)more;
-    }
-    return (ssize_t)got;
-}
-
-static int check_key_file(int file, const char *path, struct err *err)
-{
-    struct stat info;
-    if (fstat(file, &info) != 0)
-        return system_error(err, "look at the key file", path);
-    if (!S_ISREG(info.st_mode) || info.st_size != KEY_BYTES)
-        return err_set(err, ERR_REFUSED, 0, "the key file %s is not %d bytes long", path,
-                       KEY_BYTES);
-    if (info.st_mode & 077)
-        return err_set(err, ERR_REFUSED, 0,
-                       "the key file %s can be read by others (mode %03o); make it 0600", path,
-                       (unsigned)info.st_mode & 0777u);
-    return 0;
-}
-
-/* 0; 1 when there is no such file; -1. */
-static int read_key(struct secrets *secrets, const char *path, struct err *err)
-{
-    int rc = -1;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0 && errno == ENOENT)
-        return 1;
-    if (file < 0)
-        return system_error(err, "open the key file", path);
-    if (check_key_file(file, path, err) < 0)
-        goto out;
-    if (read_up_to(file, secrets->key, KEY_BYTES) != KEY_BYTES) {
-        rc = system_error(err, "read the key file", path);
-        goto out;
-    }
-    rc = 0;
-out:
-    (void)close(file); /* nothing was written */
-    return rc;
-}
-
-static int write_key(int file)
-{
-    unsigned char key[KEY_BYTES];
-    ids_random_bytes(key, sizeof key);
-    ssize_t written = write(file, key, sizeof key);
-    explicit_bzero(key, sizeof key);
-    if (written != KEY_BYTES) {
-        errno = written < 0 ? errno : EIO;
-        return -1;
-    }
-    return fsync(file);
-}
-
-/* The folder's entry must be on disk before anything is sealed with the key. */
-static int sync_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? mem_format("%.*s/", (int)(slash - path), path) : mem_copy(".");
-    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(folder);
-    if (file < 0)
-        return -1;
-    int rc = fsync(file);
-    (void)close(file); /* nothing was written through it */
-    return rc;
-}
-
-/* A whole file appears under the name, or none: link() does not replace what another process has
- * made meanwhile, whose key is then read. */
-static int make_key(const char *path, struct err *err)
-{
-    int rc = -1;
-    char *fresh = mem_format("%s.XXXXXX", path);
-    int file = mkostemp(fresh, O_CLOEXEC); /* mode 0600 */
-    if (file < 0) {
-        rc = system_error(err, "make the key file", path);
-        goto out;
-    }
-    if (write_key(file) < 0 || (link(fresh, path) < 0 && errno != EEXIST) || sync_folder(path) < 0)
-        rc = system_error(err, "write the key file", path);
-    else
-        rc = 0;
-    (void)unlink(fresh); /* the link under its real name stays */
-    (void)close(file);   /* fsync has told */
-out:
-    free(fresh);
-    return rc;
-}
 
 int secrets_open(const struct config *config, struct secrets **out, struct err *err)
 {
-    struct secrets *secrets = mem_alloc(1, sizeof *secrets);
-    int rc = read_key(secrets, config->key_file, err);
-    if (rc > 0 && make_key(config->key_file, err) == 0)
-        rc = read_key(secrets, config->key_file, err);
-    if (rc != 0) {
-        secrets_close(secrets);
+    struct key_ring ring = {.count = 0};
+    int rc = key_file_read(config->key_file, &ring, err);
+    if (rc < 0 && err->code == ERR_NOT_FOUND && key_file_make(config->key_file, err) == 0)
+        rc = key_file_read(config->key_file, &ring, err);
+    if (rc < 0)
         return -1;
-    }
+    struct secrets *secrets = mem_alloc(1, sizeof *secrets);
+    secrets->keys = mem_alloc(1, sizeof *secrets->keys);
+    lock_init(&secrets->keys->lock);
+    secrets->key_file = mem_copy(config->key_file);
     secrets->env_names = mem_copy(config->secrets_env ? config->secrets_env : "");
     secrets->dir = mem_copy(config->secrets_dir);
+    secrets_take_keys(secrets, &ring);
+    key_ring_wipe(&ring);
     *out = secrets;
     return 0;
 }
@@ -153,10 +53,32 @@ void secrets_close(struct secrets *secrets)
 {
     if (!secrets)
         return;
-    explicit_bzero(secrets->key, sizeof secrets->key);
+    key_ring_wipe(&secrets->keys->ring);
+    lock_fini(&secrets->keys->lock);
+    free(secrets->keys);
+    free(secrets->key_file);
     free(secrets->env_names);
     free(secrets->dir);
     free(secrets);
+}
+
+int secrets_read_keys(const struct secrets *secrets, struct key_ring *out, struct err *err)
+{
+    return key_file_read(secrets->key_file, out, err);
+}
+
+void secrets_keys(const struct secrets *secrets, struct key_ring *out)
+{
+    lock_take(&secrets->keys->lock);
+    *out = secrets->keys->ring;
+    lock_drop(&secrets->keys->lock);
+}
+
+void secrets_take_keys(struct secrets *secrets, const struct key_ring *ring)
+{
+    lock_take(&secrets->keys->lock);
+    secrets->keys->ring = *ring;
+    lock_drop(&secrets->keys->lock);
 }
 
 /* --- references --------------------------------------------------------------------------------
@@ -254,6 +176,23 @@ static int resolve_env(const char *name, char **out_secret, struct err *err)
     return 0;
 }
 
+/* Up to size bytes; -1 with errno. */
+static ssize_t read_up_to(int file, void *bytes, size_t size)
+{
+    size_t got = 0;
+    while (got < size) {
+        ssize_t more = read(file, (char *)bytes + got, size - got);
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more < 0)
+            return -1;
+        if (more == 0)
+            break;
+        got += (size_t)more;
+    }
+    return (ssize_t)got;
+}
+
 /* One secret of a file, whose newline at the end is an editor's, not the secret's. */
 static int take_file(int file, const char *name, char **out_secret, struct err *err)
 {
@@ -325,78 +264,47 @@ void secrets_free(char *secret)
 /* --- sealing ------------------------------------------------------------------------------------
  */
 
-static gnutls_aead_cipher_hd_t cipher_of(const struct secrets *secrets)
-{
-    gnutls_aead_cipher_hd_t cipher = NULL;
-    unsigned char key[KEY_BYTES]; /* gnutls_datum_t is not const */
-    memcpy(key, secrets->key, sizeof key);
-    gnutls_datum_t datum = {key, sizeof key};
-    if (gnutls_aead_cipher_init(&cipher, GNUTLS_CIPHER_AES_256_GCM, &datum) < 0)
-        cipher = NULL;
-    explicit_bzero(key, sizeof key);
-    return cipher;
-}
+/* Each works on a copy of the ring: no cipher runs under the lock. */
 
 int secrets_seal(const struct secrets *secrets, const char *plain, const char *context,
                  char **out_sealed, struct err *err)
 {
-    int rc = -1;
-    size_t length = strlen(plain);
-    size_t room = length + TAG_BYTES;
-    unsigned char *sealed = mem_alloc(NONCE_BYTES + room, 1);
-    gnutls_datum_t whole = {sealed, 0};
-    gnutls_datum_t text = {NULL, 0};
-    gnutls_aead_cipher_hd_t cipher = cipher_of(secrets);
-    if (!cipher || length > LIMIT_SECRET_BYTES)
-        goto out;
-    ids_random_bytes(sealed, NONCE_BYTES);
-    if (gnutls_aead_cipher_encrypt(cipher, sealed, NONCE_BYTES, context, strlen(context), TAG_BYTES,
-                                   plain, length, sealed + NONCE_BYTES, &room) < 0)
-        goto out;
-    whole.size = (unsigned)(NONCE_BYTES + room);
-    if (gnutls_base64_encode2(&whole, &text) < 0)
-        goto out;
-    *out_sealed = mem_format("%.*s", (int)text.size, (const char *)text.data);
-    rc = 0;
-out:
-    if (rc < 0)
-        (void)err_set(err, ERR_SYSTEM, 0, "the secret could not be sealed");
-    if (cipher)
-        gnutls_aead_cipher_deinit(cipher);
-    gnutls_free(text.data);
-    free(sealed);
+    struct key_ring ring;
+    secrets_keys(secrets, &ring);
+    int rc = key_ring_seal(&ring, plain, context, out_sealed, err);
+    key_ring_wipe(&ring);
     return rc;
 }
 
 int secrets_unseal(const struct secrets *secrets, const char *sealed, const char *context,
                    char **out_plain, struct err *err)
 {
-    int rc = -1;
-    gnutls_datum_t whole = {NULL, 0};
+    struct key_ring ring;
+    secrets_keys(secrets, &ring);
+    int rc = key_ring_unseal(&ring, sealed, context, out_plain, NULL, err);
+    key_ring_wipe(&ring);
+    return rc;
+}
+
+int secrets_renew(const struct secrets *secrets, const char *context, char **sealed,
+                  struct err *err)
+{
+    struct key_ring ring;
     char *plain = NULL;
-    size_t room = 0;
-    char *copy = mem_copy(sealed); /* gnutls_datum_t is not const */
-    gnutls_datum_t text = {(unsigned char *)copy, (unsigned)strlen(copy)};
-    gnutls_aead_cipher_hd_t cipher = cipher_of(secrets);
-    if (!cipher || gnutls_base64_decode2(&text, &whole) < 0 || whole.size < NONCE_BYTES + TAG_BYTES)
-        goto out;
-    room = whole.size - NONCE_BYTES - TAG_BYTES;
-    plain = mem_alloc(room + 1, 1);
-    if (gnutls_aead_cipher_decrypt(cipher, whole.data, NONCE_BYTES, context, strlen(context),
-                                   TAG_BYTES, whole.data + NONCE_BYTES, whole.size - NONCE_BYTES,
-                                   plain, &room) < 0)
-        goto out;
-    *out_plain = plain;
-    plain = NULL;
-    rc = 0;
-out:
-    if (rc < 0)
-        (void)err_set(err, ERR_REFUSED, 0,
-                      "a sealed secret does not open: it was altered or sealed with another key");
-    if (cipher)
-        gnutls_aead_cipher_deinit(cipher);
-    gnutls_free(whole.data);
-    free(plain); /* holds nothing when it did not open */
-    free(copy);
+    char *again = NULL;
+    secrets_keys(secrets, &ring);
+    int rc = 0;
+    if (!key_ring_is_newest(&ring, *sealed)) {
+        rc = key_ring_unseal(&ring, *sealed, context, &plain, NULL, err);
+        if (rc == 0)
+            rc = key_ring_seal(&ring, plain, context, &again, err);
+        if (rc == 0) {
+            free(*sealed);
+            *sealed = again;
+            rc = 1;
+        }
+    }
+    secrets_free(plain);
+    key_ring_wipe(&ring);
     return rc;
 }

@@ -41,12 +41,15 @@ struct audit_row {
     int64_t at;
     char *who;        /* a token's name, "loopback" or "command line" */
     char *action;     /* "instance.put" */
-    char *object;     /* what was changed: a path of the API, or "token/NAME" */
+    char *object;     /* what was changed: a path of the API, "token/NAME" or "key/ID" */
     char *request_id; /* or NULL */
 };
 void audit_row_fini(struct audit_row *row);
 /* Call it in the transaction of the change itself. */
 MUST_CHECK int store_audit_insert(struct db *db, const struct audit_row *row, struct err *err);
+/* The same for what a command did, now. */
+MUST_CHECK int store_audit_command(struct db *db, const char *action, const char *object,
+                                   struct err *err);
 /* Newest first; page->after is a seq as text. The caller frees rows and array. */
 MUST_CHECK int store_audit_list(struct db *db, const struct store_list *page,
                                 struct audit_row **out_rows, size_t *out_count, struct err *err);

@@ -1,3 +1,5 @@
+#include "server/clock.h"
+#include "server/mem.h"
 #include "server/rows.h"
 #include "server/store_access.h"
 
@@ -27,6 +29,17 @@ int store_audit_insert(struct db *db, const struct audit_row *row, struct err *e
     db_bind_text(use, 4, row->object);
     db_bind_text(use, 5, row->request_id);
     return db_run(use, NULL, err);
+}
+
+int store_audit_command(struct db *db, const char *action, const char *object, struct err *err)
+{
+    struct audit_row row = {.at = clock_wall_ms(),
+                            .who = mem_copy("command line"),
+                            .action = mem_copy(action),
+                            .object = mem_copy(object)};
+    int rc = store_audit_insert(db, &row, err);
+    audit_row_fini(&row);
+    return rc;
 }
 
 int store_audit_list(struct db *db, const struct store_list *page, struct audit_row **out_rows,

@@ -282,6 +282,26 @@ MUST_CHECK int store_webhook_delete(struct db *db, const char *name, int64_t if_
                                     struct err *err);
 MUST_CHECK int store_webhook_disable(struct db *db, const char *name, struct err *err);
 
+/* A value that is sealed (server/secrets.h), with what it is bound to: today only webhooks have
+ * one.
+ */
+struct sealed_row {
+    char *name; /* of the webhook */
+    char *sealed;
+};
+void sealed_row_fini(struct sealed_row *row);
+/* By name after `after` ("" for all), at most `limit`; without those that begin with `except`
+ * (NULL: none is left out). The caller frees rows and array. */
+MUST_CHECK int store_sealed_list(struct db *db, const char *after, const char *except,
+                                 int64_t limit, struct sealed_row **out_rows, size_t *out_count,
+                                 struct err *err);
+/* The same secret, sealed with another key: the webhook keeps its version. */
+MUST_CHECK int store_sealed_put(struct db *db, const struct sealed_row *row, struct err *err);
+/* The id of the key that the daemon seals with, written by it; *out is NULL when none was. The
+ * caller frees it. */
+MUST_CHECK int store_sealing_key_get(struct db *db, char **out_id, struct err *err);
+MUST_CHECK int store_sealing_key_put(struct db *db, const char *id, struct err *err);
+
 struct delivery_row {
     char *id; /* also the webhook-id that all tries carry */
     char *webhook;

@@ -65,13 +65,9 @@ void token_new(char out[TOKEN_TEXT_SIZE])
 
 static int note(struct db *db, const char *action, const char *name, struct err *err)
 {
-    char who[] = "command line";
-    char what[32];
     char object[LIMIT_NAME_CHARS + sizeof "token/"];
-    (void)snprintf(what, sizeof what, "%s", action);
     (void)snprintf(object, sizeof object, "token/%s", name);
-    struct audit_row row = {.at = clock_wall_ms(), .who = who, .action = what, .object = object};
-    return store_audit_insert(db, &row, err);
+    return store_audit_command(db, action, object, err);
 }
 
 int token_create_work(struct db *db, void *arg, struct err *err)

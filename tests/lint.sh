@@ -58,7 +58,7 @@ while read -r header modules; do
 done <<'END'
 cjson/ server/json\.h
 curl/ server/egress[a-z_]*\.[ch]|api/cli/http\.c
-gnutls/ server/(ids|secrets|hash)[a-z_]*\.[ch]|jobs/sign\.c|api/tls\.c
+gnutls/ server/(ids|key_ring|hash)[a-z_]*\.[ch]|jobs/sign\.c|api/tls\.c
 microhttpd\.h api/(http|request|tls)[a-z_]*\.[ch]
 sqlite3\.h server/db_sqlite[a-z_]*\.[ch]
 (sql|sqlext|sqltypes|sqlucode|odbcinst)\.h server/mssql[a-z_]*\.[ch]

@@ -113,14 +113,27 @@ static void a_key_that_others_can_read_is_refused(void **state)
 static void a_key_of_another_length_is_refused(void **state)
 {
     struct place *place = *state;
-    static const size_t lengths[] = {0, 16, 31, 33, 64};
-    unsigned char bytes[64] = {1};
+    static const size_t lengths[] = {0, 16, 31, 33, 63, 65, 9 * 32, 1024};
+    unsigned char bytes[1024];
+    memset(bytes, 1, sizeof bytes);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct secrets *again = NULL;
         write_file(place->config.key_file, bytes, lengths[i], 0600);
         assert_int_equal(secrets_open(&place->config, &again, &place->err), -1);
         assert_int_equal(place->err.code, ERR_REFUSED);
     }
+}
+
+/* As a crash leaves a file whose bytes never reached the disk. */
+static void a_key_of_zeros_is_refused(void **state)
+{
+    struct place *place = *state;
+    struct secrets *again = NULL;
+    unsigned char bytes[64] = {1};
+    write_file(place->config.key_file, bytes, 64, 0600); /* the second one */
+    assert_int_equal(secrets_open(&place->config, &again, &place->err), -1);
+    assert_int_equal(place->err.code, ERR_REFUSED);
+    assert_non_null(strstr(place->err.msg, "zeros"));
 }
 
 static void a_folder_that_is_not_there_is_an_error_of_the_system(void **state)
@@ -407,6 +420,7 @@ int main(void)
         TEST(the_same_key_is_read_again),
         TEST(a_key_that_others_can_read_is_refused),
         TEST(a_key_of_another_length_is_refused),
+        TEST(a_key_of_zeros_is_refused),
         TEST(a_folder_that_is_not_there_is_an_error_of_the_system),
         TEST(processes_that_start_together_agree_on_one_key),
         TEST(only_references_with_allowed_names_pass_the_check),

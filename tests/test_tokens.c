@@ -2,89 +2,28 @@
 #include "server/ids.h"
 #include "server/mem.h"
 #include "server/tokens.h"
+#include "tests/command_kit.h"
 #include "tests/harness.h"
 #include "tests/http_client.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-extern char **environ;
-
 static const char *program;
 
-/* What a command came to. */
-struct outcome {
-    int status;
-    char out[4096];
-    char talk[4096];
-};
-
-static void read_file(const char *path, char *out, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    out[fread(out, 1, size - 1, file)] = '\0';
-    (void)fclose(file);
-    (void)unlink(path);
-}
-
-/* Runs a program, whose name is argv[0], with its outputs in files of dir. */
-static struct outcome spawn(const char *dir, char *const argv[])
-{
-    struct outcome outcome = {0};
-    char *out = mem_format("%s/out", dir);
-    char *talk = mem_format("%s/talk", dir);
-    pid_t pid;
-    int state;
-    posix_spawn_file_actions_t files;
-    assert_int_equal(posix_spawn_file_actions_init(&files), 0);
-    assert_int_equal(
-        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out, O_WRONLY | O_CREAT, 0600), 0);
-    assert_int_equal(
-        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, talk, O_WRONLY | O_CREAT, 0600), 0);
-    assert_int_equal(posix_spawn(&pid, argv[0], &files, NULL, argv, environ), 0);
-    assert_int_equal(waitpid(pid, &state, 0), pid);
-    assert_true(WIFEXITED(state));
-    outcome.status = WEXITSTATUS(state);
-    read_file(out, outcome.out, sizeof outcome.out);
-    read_file(talk, outcome.talk, sizeof outcome.talk);
-    (void)posix_spawn_file_actions_destroy(&files);
-    free(out);
-    free(talk);
-    return outcome;
-}
-
-/* sweetspotd token, then the words of `line`, then --state-dir=DIR. */
+/* sweetspotd token, then the words of `line`. */
 static struct outcome run(const char *dir, const char *line)
 {
-    char *argv[16] = {NULL};
-    char *words = mem_copy(line);
-    char *rest = words;
-    char *state_dir = mem_format("--state-dir=%s", dir);
-    char *name = mem_copy(program);
-    char token[] = "token";
-    char config[] = "--config=/dev/null";
-    int count = 0;
-    argv[count++] = name;
-    argv[count++] = token;
-    for (char *word = strsep(&rest, " "); word; word = strsep(&rest, " "))
-        argv[count++] = word;
-    argv[count++] = config;
-    argv[count++] = state_dir;
-    struct outcome outcome = spawn(dir, argv);
+    char *words = mem_format("token %s", line);
+    struct outcome outcome = command_line(dir, words);
     free(words);
-    free(state_dir);
-    free(name);
     return outcome;
 }
 
@@ -246,10 +185,10 @@ static void the_client_shows_the_token_of_its_file(void **state)
     assert_non_null(out);
     assert_true(fprintf(out, "%s\n", token) > 0);
     assert_int_equal(fclose(out), 0);
-    struct outcome refused = spawn(harness->dir, without);
+    struct outcome refused = command_run(harness->dir, without);
     assert_int_equal(refused.status, 4); /* a missing right */
     assert_non_null(strstr(refused.talk, "Bearer"));
-    struct outcome shown = spawn(harness->dir, with);
+    struct outcome shown = command_run(harness->dir, with);
     if (shown.status != 0)
         fail_msg("%s", shown.talk);
     assert_int_equal(unlink(path), 0);

@@ -643,6 +643,18 @@ DELETE FROM webhook WHERE name = ?1;
 -- The receiver answered 410: until the next PUT nothing is sent there.
 UPDATE webhook SET disabled = 1, version = version + 1 WHERE name = ?1 AND disabled = 0;
 
+-- name: sealed_list
+-- All values that are sealed, by name after ?1; those that begin with ?2 (the newest key) are left
+-- out, so that a look at what is still sealed with another costs no cipher.
+SELECT name, url_sealed FROM webhook
+WHERE url_sealed IS NOT NULL AND name > ?1
+    AND (?2 IS NULL OR substr(url_sealed, 1, length(?2)) <> ?2)
+ORDER BY name LIMIT ?3;
+
+-- name: sealed_put
+-- The same secret under another key: nothing that anybody sees has changed, so neither does the version.
+UPDATE webhook SET url_sealed = ?2 WHERE name = ?1;
+
 -- part: delivery_columns
 delivery.id, delivery.webhook, delivery.event, delivery.job, delivery.payload, delivery.state,
 delivery.attempts, delivery.last_status, delivery.last_error, delivery.next_at, delivery.created_at
