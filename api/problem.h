@@ -7,8 +7,8 @@
 struct req;
 
 enum problem {
-    PROBLEM_MALFORMED,      /* the request line, a header or a query parameter */
-    PROBLEM_BODY,           /* faults of a body */
+    PROBLEM_MALFORMED, /* the request line, a header or a query parameter */
+    PROBLEM_BODY,      /* faults of a body */
     PROBLEM_HTTP_VERSION,
     PROBLEM_UNAUTHORIZED,   /* no token, or a wrong one */
     PROBLEM_FOREIGN_HOST,   /* Host names something that is not us */
