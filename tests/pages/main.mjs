@@ -148,11 +148,12 @@ async function main() {
     if (!existsSync(join(build, name))) throw new Error(`there is no ${join(build, name)}; build first`);
   const browser = await startBrowser();
   const stranger = await Stranger.start();
-  const payloads = payloadsOf(stranger.host).slice(0, Number(options.payloads));
+  const all = payloadsOf(stranger.host);
+  const payloads = all.slice(0, Number(options.payloads));
   const daemon = await startDaemon(build, 'open', ['--webhooks-allow', '127.0.0.1', '--log-level', 'debug'], secret);
   const first = await furnish(build, daemon, 'first', 'plain', stranger.host);
   const report = await send(daemon.url, { target: `/v1/jobs/${first.jobs.sweep.id}/report`, headers: { accept: HTML } });
-  await control(browser, stranger, payloads, report.headers['content-security-policy']);
+  await control(browser, stranger, all, report.headers['content-security-policy']);
   await stop(first.simulator);
   const { place, watch } = await hostile(browser, daemon, stranger, payloads);
   const counts = await attacks(browser, daemon, stranger, place);
