@@ -256,13 +256,23 @@ static bool check_size(struct req *req, const struct head *head)
     return !req->refused;
 }
 
+/* Not a page of its own, but an image, script, frame or fetch of another one. */
+static bool is_part_of_a_page(struct req *req)
+{
+    const char *mode = req_header(req, "Sec-Fetch-Mode");
+    const char *use = req_header(req, "Sec-Fetch-Dest");
+    return (mode && strcmp(mode, "navigate") != 0) || (use && strcmp(use, "document") != 0);
+}
+
 /* Browsers say where a call comes from, also where they send no Origin. A link to us may be
- * followed from anywhere; a change may not be made. */
+ * followed from anywhere; a change may not be made, and nothing becomes a part of a page there. */
 static bool is_from_another_site(struct req *req)
 {
     const char *site = req_header(req, "Sec-Fetch-Site");
     bool reads = strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
-    return site && !reads && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+    if (!site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0)
+        return false;
+    return !reads || is_part_of_a_page(req);
 }
 
 static void check_names(struct req *req)

@@ -34,6 +34,8 @@
 #define REQUEST_MS 30000        /* a request that takes longer to arrive is a slow attack */
 #define SEND_NS (120LL * 1000000000) /* an answer that nobody reads */
 #define STOP_NS (5LL * 1000000000)   /* how long http_stop waits for answers to be read */
+/* A year without plain HTTP, as RFC 6797 has it. No word of subdomains: they are not ours. */
+#define ONLY_TLS "max-age=31536000"
 
 /* A connection, from accept to close. The deadline runs while the client has the word (a request
  * comes, an answer is read), never while we have it. libmicrohttpd's own time-out counts silence
@@ -151,6 +153,8 @@ static void add_headers(struct req *req, struct MHD_Response *response)
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     (void)MHD_add_response_header(response, "Cache-Control",
                                   answer->has_etag ? "no-cache" : "no-store");
+    if (req->http->tls) /* RFC 6797 7.2: never without */
+        (void)MHD_add_response_header(response, "Strict-Transport-Security", ONLY_TLS);
     if (answer->has_content)
         (void)MHD_add_response_header(response, "Content-Type", media_type(answer->media));
     for (size_t i = 0; i < answer->header_count; i++)

@@ -65,7 +65,7 @@ sqlite3\.h server/db_sqlite[a-z_]*\.[ch]
 END
 
 echo "lint: shell" >&2
-shellcheck run .ci/run tests/*.sh tests/contract/run || failed=1
+shellcheck run .ci/run tests/*.sh tests/contract/run tests/pages/run tests/tls/run || failed=1
 
 [ "$failed" = 0 ] || exit 1
 

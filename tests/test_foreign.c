@@ -101,10 +101,16 @@ static void no_form_is_taken(void **state)
         }
 }
 
+#define FOLLOWED "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
+
 static void a_link_may_be_followed_from_anywhere(void **state)
 {
     static const struct line lines[] = {
         {"GET", "/v1/jobs", "Sec-Fetch-Site: cross-site\r\n", NULL, 200, NULL},
+        {"GET", "/v1/jobs", "Sec-Fetch-Site: cross-site\r\n" FOLLOWED, NULL, 200, NULL},
+        {"GET", "/v1/jobs", "Sec-Fetch-Site: same-site\r\n" FOLLOWED, NULL, 200, NULL},
+        {"POST", "/v1/mode", "Sec-Fetch-Site: cross-site\r\n" FOLLOWED, "{\"mode\":\"paused\"}",
+         403, NULL},
         {"HEAD", "/v1/jobs", "Sec-Fetch-Site: same-site\r\n", NULL, 200, NULL},
         {"POST", "/v1/mode", "Sec-Fetch-Site: same-origin\r\n", "{\"mode\":\"paused\"}", 200, NULL},
         {"POST", "/v1/mode", "Sec-Fetch-Site: none\r\n", "{\"mode\":\"active\"}", 200, NULL},
@@ -116,6 +122,32 @@ static void a_link_may_be_followed_from_anywhere(void **state)
         assert_int_equal(reply.status, lines[i].status);
         reply_fini(&reply);
     }
+}
+
+static void nothing_becomes_a_part_of_a_foreign_page(void **state)
+{
+    static const char *const uses[] = {
+        "Sec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n",
+        "Sec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script\r\n",
+        "Sec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: empty\r\n",
+        "Sec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty\r\n",
+        "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n",
+        "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: object\r\n",
+    };
+    static const struct {
+        const char *site;
+        int status;
+    } sites[] = {{"cross-site", 403}, {"same-site", 403}, {"same-origin", 200}, {"none", 200}};
+    struct http_kit *kit = *state;
+    for (size_t s = 0; s < COUNT(sites); s++)
+        for (size_t i = 0; i < COUNT(uses); i++) {
+            char *headers = mem_format("Sec-Fetch-Site: %s\r\n%s", sites[s].site, uses[i]);
+            struct reply reply = call(kit->port, "GET", "/v1/jobs", headers, NULL);
+            if (reply.status != sites[s].status)
+                fail_msg("%s: %d", headers, reply.status);
+            reply_fini(&reply);
+            free(headers);
+        }
 }
 
 /* --- texts that would be more --------------------------------------------------------------- */
@@ -296,6 +328,7 @@ int main(void)
         HTTP_TEST(no_page_of_another_origin_changes_anything),
         HTTP_TEST(no_form_is_taken),
         HTTP_TEST(a_link_may_be_followed_from_anywhere),
+        HTTP_TEST(nothing_becomes_a_part_of_a_foreign_page),
         HTTP_TEST(no_text_makes_a_line_or_moves_a_cursor),
     };
     log_set_level(LOG_LEVEL_ERROR);

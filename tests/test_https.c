@@ -67,7 +67,8 @@ static void assert_answers(struct tls_client *client)
 {
     assert_true(tls_client_send(client, GET));
     char *answer = tls_client_read(client, "next_cursor");
-    if (strncmp(answer, "HTTP/1.1 200 ", 13) != 0 || !strstr(answer, "X-Request-Id: "))
+    if (strncmp(answer, "HTTP/1.1 200 ", 13) != 0 || !strstr(answer, "X-Request-Id: ") ||
+        !strstr(answer, "Strict-Transport-Security: max-age=31536000\r\n"))
         fail_msg("%s", answer);
     free(answer);
 }
@@ -121,6 +122,20 @@ static void plain_http_is_not_answered(void **state)
     assert_null(strstr(client_read_rest(&client), "HTTP/"));
     client_close(&client);
     assert_shows(place->kit->port, place->cert);
+}
+
+/* RFC 6797 7.2: who reads a plain answer could have been sent it by anybody. */
+static void only_https_asks_to_come_back_by_https(void **state)
+{
+    struct place *place = *state;
+    http_kit_stop_http(place->kit);
+    place->kit->parts.tls_cert_file = NULL;
+    place->kit->parts.tls_key_file = NULL;
+    http_kit_start_http(place->kit);
+    struct reply reply = call(place->kit->port, "GET", "/v1/jobs", NULL, NULL);
+    assert_int_equal(reply.status, 200);
+    assert_string_equal(reply_header(&reply, "Strict-Transport-Security"), "");
+    reply_fini(&reply);
 }
 
 static void who_does_not_shake_hands_is_cut(void **state)
@@ -322,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TLS_TEST(only_tls_1_2_and_later_are_spoken),
         TLS_TEST(plain_http_is_not_answered),
+        TLS_TEST(only_https_asks_to_come_back_by_https),
         TLS_TEST(who_does_not_shake_hands_is_cut),
         TLS_TEST(a_held_request_is_answered),
         TLS_TEST(after_a_reload_new_connections_get_the_new_one),

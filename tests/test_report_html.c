@@ -73,6 +73,32 @@ static char *page_of(const char *text)
     return page;
 }
 
+static void only_a_setting_with_rivals_has_a_range(void **state)
+{
+    static const struct {
+        const char *interval, *words; /* words NULL: nothing is said */
+    } cases[] = {
+        {"{\"buffercount\":[50,50]}", NULL},
+        {"{\"buffercount\":[50,50],\"compression\":[\"on\",\"on\"]}", NULL},
+        {"{}", NULL},
+        {"{\"buffercount\":[50,50],\"files\":[1,4]}", "best: files 1 to 4."},
+        {"{\"buffercount\":[50,100],\"files\":[1,4]}",
+         "best: buffercount 50 to 100, files 1 to 4."},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *text = mem_format(
+            "%s,\"recommendation\":{\"arm\":\"a2\",\"interval\":%s,\"reason\":\"cheap\"}}",
+            HEAD("backup_sweep"), cases[i].interval);
+        char *page = page_of(text);
+        const char *found = strstr(page, cases[i].words ? cases[i].words : "cannot tell apart");
+        if ((found != NULL) != (cases[i].words != NULL))
+            fail_msg("%s in %s", cases[i].interval, page);
+        free(page);
+        free(text);
+    }
+}
+
 static void assert_order(const char *page, const char *const *pieces, size_t count)
 {
     const char *at = page;
@@ -368,6 +394,7 @@ static void what_changes_direction_is_shown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_a_setting_with_rivals_has_a_range),
         cmocka_unit_test(the_page_of_a_sweep_reads_from_top_to_bottom),
         cmocka_unit_test(each_kind_has_its_own_parts),
         cmocka_unit_test(a_page_brings_its_style_and_allows_nothing_else),

@@ -27,16 +27,24 @@ static void add_setting_value(struct doc *doc, const cJSON *value)
         doc_text(doc, cJSON_IsString(value) ? value->valuestring : NULL);
 }
 
+/* Whether more than one value is as good; else the range says what the recommendation has said. */
+static bool has_rivals(const cJSON *range)
+{
+    return !cJSON_Compare(cJSON_GetArrayItem(range, 0), cJSON_GetArrayItem(range, 1), true);
+}
+
 static void add_interval_of_settings(struct doc *doc, const cJSON *interval)
 {
     const cJSON *range = NULL;
-    const char *before = " ";
-    if (cJSON_GetArraySize(interval) == 0)
-        return;
-    doc_begin(doc, DOC_PARAGRAPH);
-    doc_say(doc, "The data cannot tell apart from the best:");
+    const char *before = NULL;
     cJSON_ArrayForEach(range, interval) {
-        doc_say(doc, "%s", before);
+        if (!has_rivals(range))
+            continue;
+        if (!before) {
+            doc_begin(doc, DOC_PARAGRAPH);
+            doc_say(doc, "The data cannot tell apart from the best:");
+        }
+        doc_say(doc, "%s", before ? before : " ");
         before = ", ";
         doc_text(doc, range->string);
         doc_say(doc, " ");
@@ -44,6 +52,8 @@ static void add_interval_of_settings(struct doc *doc, const cJSON *interval)
         doc_say(doc, " to ");
         add_setting_value(doc, cJSON_GetArrayItem(range, 1));
     }
+    if (!before)
+        return;
     doc_say(doc, ".");
     doc_end(doc, DOC_PARAGRAPH);
 }
