@@ -27,6 +27,7 @@ export const EXCEPTIONS = [
   [/tempdb cannot be backed up|is a system database/, 'some databases are never measured'],
   [/is not in the instance's allow\.trace_flags/, 'allow of the instance'],
   [/is not below the instance's allow\.paths/, 'allow of the instance'],
+  [/must not contain "\.\."/, 'a path that leaves its folder is below none'],
   [/is too long: a file's name/, 'a file name follows the folder'],
   [/this machine has no time zone|zoneinfo/, 'zones are those of the machine'],
   [/must be the full path|must be a full path/, 'a path as its platform has it'],
