@@ -43,7 +43,7 @@ static int stored_etag(struct db *db, const char *name, char out[ETAG_SIZE], str
     return 0;
 }
 
-static const struct resource_kind kind = {"instance", stored_etag, store_instance_delete};
+static const struct resource_kind kind = {"instance", stored_etag, store_instance_delete, true};
 
 /* --- one ----------------------------------------------------------------------------------- */
 
@@ -87,6 +87,7 @@ static void put_cleanup(void *what)
     struct instance_put *put = what;
     instance_row_fini(&put->row);
     cJSON_Delete(put->warnings);
+    left_fini(&put->change.left);
 }
 
 /* A secret that is not at hand is told at once and not only by the first job: it may still come,
@@ -112,7 +113,8 @@ static bool is_same_server(const char *definition, const char *other)
 }
 
 /* A job's figures are of one server, and what it changed is undone where it was changed. */
-static int check_server(struct db *db, const struct instance_row *row, struct err *err)
+static int check_server(struct db *db, const struct instance_row *row, const struct left *left,
+                        struct err *err)
 {
     struct instance_row present = {0};
     struct err none; /* it is new */
@@ -121,8 +123,11 @@ static int check_server(struct db *db, const struct instance_row *row, struct er
         return none.code == ERR_NOT_FOUND ? 0 : (*err = none, -1);
     bool same = is_same_server(present.definition, row->definition);
     instance_row_fini(&present);
-    if (same || store_instance_is_used(db, row->name, &used, err) < 0)
-        return same ? 0 : -1;
+    if (same)
+        return 0;
+    if (left_forget(db, left, row->name, err) < 0 ||
+        store_instance_is_used(db, row->name, &used, err) < 0)
+        return -1;
     if (used)
         return err_set(
             err, ERR_CONFLICT, 0,
@@ -130,15 +135,18 @@ static int check_server(struct db *db, const struct instance_row *row, struct er
             "not ended or something there is not undone; register another instance, or "
             "cancel and reconcile first",
             row->name);
-    return store_intent_abandon(db, row->name, err);
+    return 0;
 }
 
 static int put_work(struct db *db, void *arg, struct err *err)
 {
     struct instance_put *put = arg;
-    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0 ||
-        check_server(db, &put->row, err) < 0)
+    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0)
         return -1;
+    if (check_server(db, &put->row, &put->change.left, err) < 0) {
+        left_note(db, &put->change.left, put->row.name);
+        return -1;
+    }
     return store_instance_put(db, &put->row, -1, &put->change.created, err);
 }
 
@@ -208,6 +216,8 @@ void instance_put(struct req *req)
         problem_answer(req, PROBLEM_MALFORMED, "a name is 1 to 64 characters of a-z 0-9 . _ -");
         return;
     }
+    if (left_read(req, &put->change.left) < 0)
+        return;
     put->row.definition = read_definition(req, put->warnings);
     if (!put->row.definition)
         return;

@@ -50,7 +50,7 @@ void resource_failed(struct req *req, const struct resource_change *change, cons
     if (change->stale)
         problem_answer(req, PROBLEM_PRECONDITION, "%s", err->msg);
     else
-        problem_err(req, err);
+        left_answer(req, &change->left, err);
 }
 
 void resource_unknown(struct req *req, const struct resource_kind *kind)
@@ -66,12 +66,23 @@ struct deletion {
     struct resource_change change;
 };
 
+static void deletion_cleanup(void *what)
+{
+    struct deletion *deletion = what;
+    left_fini(&deletion->change.left);
+}
+
 static int delete_work(struct db *db, void *arg, struct err *err)
 {
     struct deletion *deletion = arg;
-    if (resource_check(db, deletion->kind, deletion->name, &deletion->change, err) < 0)
+    struct left *left = &deletion->change.left;
+    if (resource_check(db, deletion->kind, deletion->name, &deletion->change, err) < 0 ||
+        left_forget(db, left, deletion->name, err) < 0)
         return -1;
-    return deletion->kind->delete (db, deletion->name, -1, err);
+    int rc = deletion->kind->delete (db, deletion->name, -1, err);
+    if (rc < 0 && deletion->kind->is_left_on)
+        left_note(db, left, deletion->name);
+    return rc;
 }
 
 static void delete_done(struct req *req, int rc, const struct err *err)
@@ -88,6 +99,9 @@ static void delete_done(struct req *req, int rc, const struct err *err)
 void resource_delete(struct req *req, const struct resource_kind *kind)
 {
     struct deletion *deletion = req_alloc(req, sizeof *deletion);
+    req_defer(req, deletion_cleanup, deletion);
+    if (left_read(req, &deletion->change.left) < 0)
+        return;
     if (!instance_name_is_valid(req->params[0])) {
         resource_unknown(req, kind);
         return;

@@ -2,6 +2,7 @@
 /* What instances and webhooks share: documents that are stored as text under a name and changed
  * by PUT and DELETE under preconditions. Threads: any. */
 #include "api/etag.h"
+#include "api/left.h"
 #include "api/request.h"
 
 /* {"name": …, then the members of definition}; the caller adds the rest. */
@@ -16,8 +17,9 @@ struct precondition resource_precondition(struct req *req);
 /* What the work of a PUT or DELETE needs besides its row. */
 struct resource_change {
     struct precondition wanted;
-    bool stale;   /* out: the precondition did not hold: 412 */
-    bool created; /* out, of a PUT */
+    bool stale;       /* out: the precondition did not hold: 412 */
+    bool created;     /* out, of a PUT */
+    struct left left; /* of instances */
 };
 
 /* One kind of such documents; both functions are for a store_work. */
@@ -27,6 +29,7 @@ struct resource_kind {
     int (*etag)(struct db *db, const char *name, char out[ETAG_SIZE], struct err *err);
     /* As store_instance_delete. */
     int (*delete)(struct db *db, const char *name, int64_t if_version, struct err *err);
+    bool is_left_on; /* jobs may leave something there: a refused change names it (left.h) */
 };
 
 /* For a store_work: holds the change against what is stored under name, when the change asks for
@@ -40,5 +43,5 @@ void resource_unknown(struct req *req, const struct resource_kind *kind);
 /* DELETE of the one that the path names; kind must last as long as the daemon. */
 void resource_delete(struct req *req, const struct resource_kind *kind);
 
-/* Answers what a write came to when rc is -1. */
+/* Answers what a write came to when rc is -1; change->left.text is then the request's to free. */
 void resource_failed(struct req *req, const struct resource_change *change, const struct err *err);
