@@ -43,7 +43,12 @@ static int stored_etag(struct db *db, const char *name, char out[ETAG_SIZE], str
     return 0;
 }
 
-static const struct resource_kind kind = {"instance", stored_etag, store_instance_delete, true};
+static const char *const shown_members[] = {"held", "created_at", "updated_at", "warnings", NULL};
+static const struct resource_kind kind = {.word = "instance",
+                                          .etag = stored_etag,
+                                          .delete = store_instance_delete,
+                                          .shown = shown_members,
+                                          .is_left_on = true};
 
 /* --- one ----------------------------------------------------------------------------------- */
 
@@ -174,26 +179,15 @@ static void put_done(struct req *req, int rc, const struct err *err)
         req_answer_header(req, "Location", "/v1/instances/%s", put->row.name);
 }
 
-/* What GET shows beyond the definition may come back in a PUT: whoever reads, changes a member
- * and writes need not know which members are ours. */
-static void drop_shown_members(cJSON *tree, const char *name)
-{
-    static const char *const shown[] = {"held", "created_at", "updated_at", "warnings"};
-    const cJSON *given = json_member(tree, "name");
-    if (cJSON_IsString(given) && strcmp(given->valuestring, name) == 0)
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, "name");
-    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, shown[i]);
-}
-
 /* Reads the body; the definition with its defaults is the caller's. NULL when it is answered. */
 static char *read_definition(struct req *req, cJSON *warnings)
 {
     char *definition = NULL;
     struct instance instance;
     struct json_faults faults = {0};
-    drop_shown_members(req->json, req->params[0]);
-    if (instance_read(req_take_json(req), req->parts->secrets, &instance, &faults) < 0) {
+    resource_drop_shown(req->json, &kind, req->params[0], &faults);
+    (void)(instance_read(req_take_json(req), req->parts->secrets, &instance, &faults) < 0);
+    if (faults.count > 0) {
         problem_faults(req, &faults);
     } else {
         cJSON *tree = instance_to_json(&instance);

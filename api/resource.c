@@ -2,6 +2,8 @@
 #include "jobs/instance.h"
 #include "server/clock.h"
 
+#include <string.h>
+
 cJSON *resource_new(const char *name, const char *definition)
 {
     cJSON *tree = cJSON_CreateObject();
@@ -19,6 +21,17 @@ void resource_add_time(cJSON *tree, const char *name, int64_t wall_ms)
 {
     char text[CLOCK_TEXT_SIZE];
     cJSON_AddItemToObject(tree, name, json_text(wall_ms ? clock_format(wall_ms, text) : NULL));
+}
+
+void resource_drop_shown(cJSON *tree, const struct resource_kind *kind, const char *name,
+                         struct json_faults *faults)
+{
+    const cJSON *given = json_member(tree, "name");
+    if (given && (!cJSON_IsString(given) || strcmp(given->valuestring, name) != 0))
+        json_fault_add(faults, "/name", "must be \"%s\", as in the path, or not be there", name);
+    cJSON_DeleteItemFromObjectCaseSensitive(tree, "name");
+    for (const char *const *member = kind->shown; *member; member++)
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, *member);
 }
 
 struct precondition resource_precondition(struct req *req)

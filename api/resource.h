@@ -29,8 +29,16 @@ struct resource_kind {
     int (*etag)(struct db *db, const char *name, char out[ETAG_SIZE], struct err *err);
     /* As store_instance_delete. */
     int (*delete)(struct db *db, const char *name, int64_t if_version, struct err *err);
+    /* Members that GET shows beyond the definition but for the name; NULL at the end. */
+    const char *const *shown;
     bool is_left_on; /* jobs may leave something there: a refused change names it (left.h) */
 };
+
+/* Before a PUT's body is read: what GET shows beyond the definition may come back, so that whoever
+ * reads, changes a member and writes need not know which members are ours; it is left out. A `name`
+ * that is not the path's is a fault. */
+void resource_drop_shown(cJSON *tree, const struct resource_kind *kind, const char *name,
+                         struct json_faults *faults);
 
 /* For a store_work: holds the change against what is stored under name, when the change asks for
  * it; returns -1 with ERR_CONFLICT and sets stale when it must not be made. */

@@ -242,19 +242,6 @@ static void what_was_deleted_and_made_anew_has_another_etag(void **state)
     }
 }
 
-static void what_was_read_may_be_written_back(void **state)
-{
-    const struct http_kit *kit = *state;
-    struct reply got = call(kit->port, "GET", "/v1/instances/sql01", NULL, NULL);
-    struct reply put = call(kit->port, "PUT", "/v1/instances/sql01", NULL, got.body);
-    assert_int_equal(put.status, 200);
-    reply_fini(&put);
-    put = call(kit->port, "PUT", "/v1/instances/other", NULL, got.body);
-    assert_int_equal(put.status, 400); /* its name says sql01 */
-    reply_fini(&put);
-    reply_fini(&got);
-}
-
 static void an_instance_with_jobs_stays(void **state)
 {
     struct http_kit *kit = *state;
@@ -452,7 +439,6 @@ int main(void)
         HTTP_TEST(an_instance_lives_from_put_to_delete),
         HTTP_TEST(a_change_is_made_only_to_the_version_that_was_seen),
         HTTP_TEST(what_was_deleted_and_made_anew_has_another_etag),
-        HTTP_TEST(what_was_read_may_be_written_back),
         HTTP_TEST(an_instance_with_jobs_stays),
         HTTP_TEST(a_webhook_to_a_refused_address_is_told_at_once),
         HTTP_TEST(a_webhook_lives_from_put_to_delete),

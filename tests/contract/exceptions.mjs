@@ -32,6 +32,6 @@ export const EXCEPTIONS = [
   [/this machine has no time zone|zoneinfo/, 'zones are those of the machine'],
   [/must be the full path|must be a full path/, 'a path as its platform has it'],
   [/there is no (instance|webhook|job) (of this name|with this id)/, 'what a body names must exist'],
-  [/^\/name is unknown/, "name may be there when it is the path's"],
+  [/^\/name must be "/, "name may be there when it is the path's"],
   [/must be a next_cursor of this list/, 'a cursor is what the list gave before'],
 ];
