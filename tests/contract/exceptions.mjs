@@ -17,6 +17,7 @@ export const EXCEPTIONS = [
   [/must be after not_before/, 'deadline against not_before'],
   [/no effect can be measured/, 'trace flag 3042 needs a compressed file'],
   [/goes together with custom_password/, 'custom_login and custom_password, both or none'],
+  [/is equal to from/, 'a window is a whole day or none'],
   [/needs ca_file/, 'verify_host needs ca_file'],
   [/needs "encryption": "require"/, 'ca_file needs encryption'],
   [/needs a number above 0/, 'snapshots [0] alone has nothing to compare'],
