@@ -4,6 +4,7 @@
 #include "api/resource.h"
 #include "jobs/instance.h"
 #include "server/mem.h"
+#include "server/mssql.h"
 #include "server/store_rows.h"
 
 #include <stdlib.h>
@@ -106,6 +107,18 @@ static void warn_of_secret(const struct secrets *secrets, const cJSON *reference
     secrets_free(secret);
 }
 
+/* The same for a file of certificates; one that no driver can be given is a fault. */
+static void check_ca_file(const char *ca_file, struct json_faults *faults, cJSON *warnings)
+{
+    struct err err;
+    if (!ca_file || mssql_check_ca_file(ca_file, &err) == 0)
+        return;
+    if (err.code == ERR_INPUT)
+        json_fault_add(faults, "/ca_file", "%s", err.msg);
+    else
+        cJSON_AddItemToArray(warnings, json_text(err.msg));
+}
+
 static bool is_same_server(const char *definition, const char *other)
 {
     cJSON *a = cJSON_Parse(definition); /* both are ours */
@@ -187,6 +200,7 @@ static char *read_definition(struct req *req, cJSON *warnings)
     struct json_faults faults = {0};
     resource_drop_shown(req->json, &kind, req->params[0], &faults);
     (void)(instance_read(req_take_json(req), req->parts->secrets, &instance, &faults) < 0);
+    check_ca_file(instance.ca_file, &faults, warnings);
     if (faults.count > 0) {
         problem_faults(req, &faults);
     } else {

@@ -45,6 +45,11 @@ void mssql_fini(void);
  * odbcinst.ini: the default of the setting. */
 const char *mssql_default_driver(void);
 
+/* Whether a target's ca_file can be used, as far as it can be known without a server ("system"
+ * always can): ERR_INPUT when it cannot be passed to the driver, ERR_SYSTEM with errno when it is
+ * no file that can be read now. */
+MUST_CHECK int mssql_check_ca_file(const char *ca_file, struct err *err);
+
 /* Logs in. ERR_UNREACHABLE: network, TLS or time-out (LIMIT_LOGIN_S); ERR_SQL with the server's
  * number (18456, 4060, …) when the server refused; ERR_INPUT for what cannot be passed to the
  * driver (ca_file without encryption "require", a value with } before ; or =); ERR_SYSTEM when the
