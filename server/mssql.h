@@ -29,9 +29,9 @@ struct mssql_message {
 };
 
 /* Called for each message, result by result as they arrive, by a thread of the session while its
- * user waits in mssql_execute; it must be quick and not use the session. Inside one
- * result the driver puts errors first and after a cancel even turns their order: search, do not
- * count on places. */
+ * user waits in mssql_execute; it must be quick and not use the session. It may be cancelled
+ * meanwhile (by itself, too), but is not given up before it returns. Inside one result the driver
+ * puts errors first and after a cancel even turns their order: search, do not count on places. */
 typedef void mssql_on_message(void *ctx, const struct mssql_message *message);
 
 struct mssql; /* a session */
