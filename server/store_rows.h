@@ -82,6 +82,8 @@ struct job_row {
     bool ignores_windows; /* as its definition says */
 };
 void job_row_fini(struct job_row *row);
+/* The rows and their array, as lists give them; NULL and 0 for none. */
+void job_rows_free(struct job_row *rows, size_t count);
 /* Also stores the labels found in the definition. ERR_NOT_FOUND when its instance is not there
  * (any more); ERR_CONFLICT when the id is. */
 MUST_CHECK int store_job_insert(struct db *db, const struct job_row *row, struct err *err);
