@@ -2,6 +2,7 @@
 #include "api/event_page.h"
 #include "api/event_ring.h"
 #include "api/event_text.h"
+#include "api/holding.h"
 #include "api/http_inner.h"
 #include "api/live.h"
 #include "jobs/jobs.h"
@@ -368,7 +369,8 @@ struct stream *stream_open(struct events *events, const struct stream_place *pla
     (void)snprintf(stream->job, sizeof stream->job, "%s", place->job ? place->job : "");
     stream->scanned = place->after;
     lock_take(&events->lock);
-    bool is_taken = !events->stopping && events->stream_count < LIMIT_STREAMS;
+    bool is_taken =
+        !events->stopping && events->stream_count < LIMIT_STREAMS && holding_take(events->http);
     if (is_taken) {
         stream->next = events->streams;
         if (stream->next)
@@ -404,6 +406,7 @@ void stream_free(struct stream *stream)
         events->streams = stream->next;
     if (stream->next)
         stream->next->previous = stream->previous;
+    holding_drop(events->http);
     if (--events->stream_count == 0) {
         events->is_followed = false;
         ring_begin(&events->ring, events->ring.top); /* it holds no memory */

@@ -36,8 +36,8 @@ struct stream_place {
     int64_t after;   /* events up to this id are not sent */
     int64_t last;    /* the newest that the store had just now */
 };
-/* A stream that first sends head, which is taken over. NULL when LIMIT_STREAMS are open or the
- * service stops. */
+/* A stream that first sends head, which is taken over. NULL when LIMIT_STREAMS are open, too
+ * many requests are held (holding.h), or the service stops. */
 struct stream *stream_open(struct events *events, const struct stream_place *place,
                            struct buf *head);
 /* The response that carries it over a connection, and frees it. NULL: out of memory, it is freed.

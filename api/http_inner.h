@@ -32,7 +32,8 @@ struct http {
     struct deadlines *deadlines; /* of connections only */
     struct deadlines *ends;      /* of held requests */
     atomic_uint open;            /* connections */
-    unsigned crowd;              /* with more of them open, who waits longest makes room */
+    unsigned crowd;              /* with more of them open, who waits longest makes room: 7/8 */
+    atomic_uint held;            /* of holding.c */
     struct waiting *waiting;
     struct events *events;
     atomic_bool draining;

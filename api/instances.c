@@ -4,6 +4,7 @@
 #include "api/resource.h"
 #include "jobs/instance.h"
 #include "server/mem.h"
+#include "server/mssql.h"
 #include "server/store_rows.h"
 
 #include <stdlib.h>
@@ -43,7 +44,12 @@ static int stored_etag(struct db *db, const char *name, char out[ETAG_SIZE], str
     return 0;
 }
 
-static const struct resource_kind kind = {"instance", stored_etag, store_instance_delete};
+static const char *const shown_members[] = {"held", "created_at", "updated_at", "warnings", NULL};
+static const struct resource_kind kind = {.word = "instance",
+                                          .etag = stored_etag,
+                                          .delete = store_instance_delete,
+                                          .shown = shown_members,
+                                          .is_left_on = true};
 
 /* --- one ----------------------------------------------------------------------------------- */
 
@@ -87,6 +93,7 @@ static void put_cleanup(void *what)
     struct instance_put *put = what;
     instance_row_fini(&put->row);
     cJSON_Delete(put->warnings);
+    left_fini(&put->change.left);
 }
 
 /* A secret that is not at hand is told at once and not only by the first job: it may still come,
@@ -98,6 +105,18 @@ static void warn_of_secret(const struct secrets *secrets, const cJSON *reference
     if (reference && secrets_resolve(secrets, reference, &secret, &err) < 0)
         cJSON_AddItemToArray(warnings, json_text(err.msg));
     secrets_free(secret);
+}
+
+/* The same for a file of certificates; one that no driver can be given is a fault. */
+static void check_ca_file(const char *ca_file, struct json_faults *faults, cJSON *warnings)
+{
+    struct err err;
+    if (!ca_file || mssql_check_ca_file(ca_file, &err) == 0)
+        return;
+    if (err.code == ERR_INPUT)
+        json_fault_add(faults, "/ca_file", "%s", err.msg);
+    else
+        cJSON_AddItemToArray(warnings, json_text(err.msg));
 }
 
 static bool is_same_server(const char *definition, const char *other)
@@ -112,7 +131,8 @@ static bool is_same_server(const char *definition, const char *other)
 }
 
 /* A job's figures are of one server, and what it changed is undone where it was changed. */
-static int check_server(struct db *db, const struct instance_row *row, struct err *err)
+static int check_server(struct db *db, const struct instance_row *row, const struct left *left,
+                        struct err *err)
 {
     struct instance_row present = {0};
     struct err none; /* it is new */
@@ -121,8 +141,11 @@ static int check_server(struct db *db, const struct instance_row *row, struct er
         return none.code == ERR_NOT_FOUND ? 0 : (*err = none, -1);
     bool same = is_same_server(present.definition, row->definition);
     instance_row_fini(&present);
-    if (same || store_instance_is_used(db, row->name, &used, err) < 0)
-        return same ? 0 : -1;
+    if (same)
+        return 0;
+    if (left_forget(db, left, row->name, err) < 0 ||
+        store_instance_is_used(db, row->name, &used, err) < 0)
+        return -1;
     if (used)
         return err_set(
             err, ERR_CONFLICT, 0,
@@ -130,15 +153,18 @@ static int check_server(struct db *db, const struct instance_row *row, struct er
             "not ended or something there is not undone; register another instance, or "
             "cancel and reconcile first",
             row->name);
-    return store_intent_abandon(db, row->name, err);
+    return 0;
 }
 
 static int put_work(struct db *db, void *arg, struct err *err)
 {
     struct instance_put *put = arg;
-    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0 ||
-        check_server(db, &put->row, err) < 0)
+    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0)
         return -1;
+    if (check_server(db, &put->row, &put->change.left, err) < 0) {
+        left_note(db, &put->change.left, put->row.name);
+        return -1;
+    }
     return store_instance_put(db, &put->row, -1, &put->change.created, err);
 }
 
@@ -166,26 +192,16 @@ static void put_done(struct req *req, int rc, const struct err *err)
         req_answer_header(req, "Location", "/v1/instances/%s", put->row.name);
 }
 
-/* What GET shows beyond the definition may come back in a PUT: whoever reads, changes a member
- * and writes need not know which members are ours. */
-static void drop_shown_members(cJSON *tree, const char *name)
-{
-    static const char *const shown[] = {"held", "created_at", "updated_at", "warnings"};
-    const cJSON *given = json_member(tree, "name");
-    if (cJSON_IsString(given) && strcmp(given->valuestring, name) == 0)
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, "name");
-    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
-        cJSON_DeleteItemFromObjectCaseSensitive(tree, shown[i]);
-}
-
 /* Reads the body; the definition with its defaults is the caller's. NULL when it is answered. */
 static char *read_definition(struct req *req, cJSON *warnings)
 {
     char *definition = NULL;
     struct instance instance;
     struct json_faults faults = {0};
-    drop_shown_members(req->json, req->params[0]);
-    if (instance_read(req_take_json(req), req->parts->secrets, &instance, &faults) < 0) {
+    resource_drop_shown(req->json, &kind, req->params[0], &faults);
+    (void)(instance_read(req_take_json(req), req->parts->secrets, &instance, &faults) < 0);
+    check_ca_file(instance.ca_file, &faults, warnings);
+    if (faults.count > 0) {
         problem_faults(req, &faults);
     } else {
         cJSON *tree = instance_to_json(&instance);
@@ -208,6 +224,8 @@ void instance_put(struct req *req)
         problem_answer(req, PROBLEM_MALFORMED, "a name is 1 to 64 characters of a-z 0-9 . _ -");
         return;
     }
+    if (left_read(req, &put->change.left) < 0)
+        return;
     put->row.definition = read_definition(req, put->warnings);
     if (!put->row.definition)
         return;

@@ -25,9 +25,7 @@ static int list_work(struct db *db, void *arg, struct err *err)
 static void page_cleanup(void *what)
 {
     struct job_page *found = what;
-    for (size_t i = 0; i < found->count; i++)
-        job_row_fini(&found->rows[i]);
-    free(found->rows);
+    job_rows_free(found->rows, found->count);
 }
 
 /* label=KEY:VALUE; the value may hold colons. */

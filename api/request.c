@@ -144,7 +144,7 @@ bool req_prefers_wait(struct req *req, int *out_seconds)
             break;
         at += strcspn(at, ",");
     }
-    if (!at || !*at)
+    if (!at || !*at || req->is_not_held)
         return false;
     at += 5;
     if (*at == '"')

@@ -81,6 +81,7 @@ struct req {
     /* --- holding */
     req_step *resume; /* runs on the HTTP thread after req_release */
     void *held_by;    /* of waiting.c */
+    bool is_not_held; /* it wished to wait, and there was no room (holding.h) */
     store_work *work; /* of req_write, and its argument */
     void *work_arg;
     req_then *then; /* of req_write */

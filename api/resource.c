@@ -2,6 +2,8 @@
 #include "jobs/instance.h"
 #include "server/clock.h"
 
+#include <string.h>
+
 cJSON *resource_new(const char *name, const char *definition)
 {
     cJSON *tree = cJSON_CreateObject();
@@ -19,6 +21,17 @@ void resource_add_time(cJSON *tree, const char *name, int64_t wall_ms)
 {
     char text[CLOCK_TEXT_SIZE];
     cJSON_AddItemToObject(tree, name, json_text(wall_ms ? clock_format(wall_ms, text) : NULL));
+}
+
+void resource_drop_shown(cJSON *tree, const struct resource_kind *kind, const char *name,
+                         struct json_faults *faults)
+{
+    const cJSON *given = json_member(tree, "name");
+    if (given && (!cJSON_IsString(given) || strcmp(given->valuestring, name) != 0))
+        json_fault_add(faults, "/name", "must be \"%s\", as in the path, or not be there", name);
+    cJSON_DeleteItemFromObjectCaseSensitive(tree, "name");
+    for (const char *const *member = kind->shown; *member; member++)
+        cJSON_DeleteItemFromObjectCaseSensitive(tree, *member);
 }
 
 struct precondition resource_precondition(struct req *req)
@@ -50,7 +63,7 @@ void resource_failed(struct req *req, const struct resource_change *change, cons
     if (change->stale)
         problem_answer(req, PROBLEM_PRECONDITION, "%s", err->msg);
     else
-        problem_err(req, err);
+        left_answer(req, &change->left, err);
 }
 
 void resource_unknown(struct req *req, const struct resource_kind *kind)
@@ -66,12 +79,23 @@ struct deletion {
     struct resource_change change;
 };
 
+static void deletion_cleanup(void *what)
+{
+    struct deletion *deletion = what;
+    left_fini(&deletion->change.left);
+}
+
 static int delete_work(struct db *db, void *arg, struct err *err)
 {
     struct deletion *deletion = arg;
-    if (resource_check(db, deletion->kind, deletion->name, &deletion->change, err) < 0)
+    struct left *left = &deletion->change.left;
+    if (resource_check(db, deletion->kind, deletion->name, &deletion->change, err) < 0 ||
+        left_forget(db, left, deletion->name, err) < 0)
         return -1;
-    return deletion->kind->delete (db, deletion->name, -1, err);
+    int rc = deletion->kind->delete (db, deletion->name, -1, err);
+    if (rc < 0 && deletion->kind->is_left_on)
+        left_note(db, left, deletion->name);
+    return rc;
 }
 
 static void delete_done(struct req *req, int rc, const struct err *err)
@@ -88,6 +112,9 @@ static void delete_done(struct req *req, int rc, const struct err *err)
 void resource_delete(struct req *req, const struct resource_kind *kind)
 {
     struct deletion *deletion = req_alloc(req, sizeof *deletion);
+    req_defer(req, deletion_cleanup, deletion);
+    if (left_read(req, &deletion->change.left) < 0)
+        return;
     if (!instance_name_is_valid(req->params[0])) {
         resource_unknown(req, kind);
         return;

@@ -14,6 +14,7 @@ static const char *const of_none[] = {NULL};
 static const char *const of_pages[] = {"limit", "cursor", NULL};
 static const char *const of_jobs[] = {"limit",    "cursor", "state", "kind",
                                       "instance", "label",  "since", NULL};
+static const char *const of_change[] = {"forget", NULL};
 static const char *const of_verdict[] = {"wait", NULL};
 static const char *const of_key[] = {"key", "wait", NULL};
 static const char *const of_compare[] = {"base", "candidate", NULL};
@@ -28,8 +29,8 @@ const struct route routes[] = {
     {"GET",    "/v1/audit",                       SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, audit_list, of_pages},
     {"GET",    "/v1/instances",                   SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_list, of_pages},
     {"GET",    "/v1/instances/{name}",            SCOPE_READ,   BODY_NONE, JSON_ONLY, instance_get, of_none},
-    {"PUT",    "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, instance_put, of_none},
-    {"DELETE", "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, instance_delete, of_none},
+    {"PUT",    "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_JSON, JSON_ONLY, instance_put, of_change},
+    {"DELETE", "/v1/instances/{name}",            SCOPE_ADMIN,  BODY_NONE, JSON_ONLY, instance_delete, of_change},
     {"POST",   "/v1/instances/{name}/check",      SCOPE_SUBMIT, BODY_NONE, JSON_ONLY, instance_check, of_none},
     {"POST",   "/v1/instances/{name}/reconcile",  SCOPE_ADMIN,  BODY_MAYBE, JSON_ONLY, instance_reconcile, of_none},
     {"GET",    "/v1/jobs",                        SCOPE_READ,   BODY_NONE, JSON_ONLY, job_list, of_jobs},

@@ -40,13 +40,10 @@ static int trend_work(struct db *db, void *arg, struct err *err)
 static void trend_cleanup(void *what)
 {
     struct trend_get *get = what;
-    for (size_t i = 0; i < get->count; i++) {
-        if (get->reports)
-            free(get->reports[i]);
-        job_row_fini(&get->rows[i]);
-    }
+    for (size_t i = 0; i < get->count && get->reports; i++)
+        free(get->reports[i]);
     free(get->reports);
-    free(get->rows);
+    job_rows_free(get->rows, get->count);
 }
 
 static int by_time(const void *left, const void *right)

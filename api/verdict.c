@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOT_HELD_S 5 /* when to ask again where a wait could not be held */
+
 struct verdict {
     const char *id;
     struct job_row row;
@@ -123,8 +125,12 @@ static int answer_now(struct req *req, bool *out_ended)
 static void waited(struct req *req, enum waiting_end end)
 {
     bool ended = false;
-    if (answer_now(req, &ended) == 0 && !ended && end == WAITING_STOPPED)
+    if (answer_now(req, &ended) < 0 || ended)
+        return;
+    if (end == WAITING_STOPPED)
         problem_answer(req, PROBLEM_STOPPING, "ask again in a moment; the job is not lost");
+    else if (req->is_not_held) /* else who repeats after a second would soon give up */
+        req_answer_header(req, "Retry-After", "%d", NOT_HELD_S);
 }
 
 /* False: it answered what is wrong. */

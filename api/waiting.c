@@ -1,5 +1,6 @@
 #include "api/waiting.h"
 #include "api/deadline.h"
+#include "api/holding.h"
 #include "api/http_inner.h"
 #include "jobs/jobs.h"
 #include "jobs/state.h"
@@ -104,6 +105,7 @@ static bool let_go(struct poll *poll)
 {
     struct req *req = poll->req;
     poll->held = false;
+    holding_drop(req->http);
     jobs_watch_remove(req->parts->jobs, poll->watch);
     deadline_clear(req->http->ends, &poll->deadline);
     return unlink_poll(req->http->waiting, poll);
@@ -144,6 +146,11 @@ void waiting_hold(struct req *req, const char *id, int seconds, waiting_then *th
     struct http *http = req->http;
     struct err err;
     struct look look = {.id = id, .done = true};
+    if (!holding_take(http)) {
+        req->is_not_held = true;
+        then(req, WAITING_OVER);
+        return;
+    }
     struct poll *poll = req_alloc(req, sizeof *poll);
     poll->deadline.passed = on_deadline;
     poll->req = req;

@@ -20,7 +20,8 @@ struct waiting *waiting_new(struct http *http);
 void waiting_free(struct waiting *waiting);
 
 /* Holds the request until the job `id` ends, at most `seconds`, then calls then. `id` must live
- * as long as the request. Return at once afterwards. */
+ * as long as the request. Return at once afterwards. When too many are held (holding.h) it calls
+ * then at once: a wait is a wish (RFC 7240), and req->is_not_held says that it was not heeded. */
 void waiting_hold(struct req *req, const char *id, int seconds, waiting_then *then);
 
 /* Releases all that are held; later ones are released at once. */

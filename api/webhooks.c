@@ -43,7 +43,9 @@ static int stored_etag(struct db *db, const char *name, char out[ETAG_SIZE], str
     return 0;
 }
 
-static const struct resource_kind kind = {"webhook", stored_etag, store_webhook_delete};
+static const char *const shown_members[] = {"disabled", "created_at", "updated_at", NULL};
+static const struct resource_kind kind = {
+    .word = "webhook", .etag = stored_etag, .delete = store_webhook_delete, .shown = shown_members};
 
 /* --- one ----------------------------------------------------------------------------------- */
 
@@ -79,13 +81,44 @@ void webhook_get(struct req *req)
 struct webhook_put {
     struct webhook_row row;
     const struct secrets *secrets;
+    bool keeps_url; /* the URL came as GET shows it: the stored one stays */
+    bool has_none;  /* out: none is stored that is shown so */
     struct resource_change change;
 };
+
+static bool shows_same_url(const char *definition, const char *other)
+{
+    cJSON *a = cJSON_Parse(definition); /* both are ours */
+    cJSON *b = cJSON_Parse(other);
+    bool same = cJSON_Compare(json_member(a, "url"), json_member(b, "url"), true);
+    cJSON_Delete(a);
+    cJSON_Delete(b);
+    return same;
+}
+
+/* Takes over the URL that is stored under this name, sealed as it is. */
+static int keep_url(struct db *db, struct webhook_put *put, struct err *err)
+{
+    struct err found = {0};
+    struct webhook_row stored = {0};
+    int rc = store_webhook_get(db, put->row.name, &stored, &found);
+    if (rc < 0 && found.code != ERR_NOT_FOUND) {
+        *err = found;
+        return -1;
+    }
+    put->has_none =
+        rc < 0 || !stored.url_sealed || !shows_same_url(stored.definition, put->row.definition);
+    if (!put->has_none)
+        mem_replace(&put->row.url_sealed, stored.url_sealed);
+    webhook_row_fini(&stored);
+    return put->has_none ? err_set(err, ERR_INPUT, 0, "no URL is shown so") : 0;
+}
 
 static int put_work(struct db *db, void *arg, struct err *err)
 {
     struct webhook_put *put = arg;
-    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0)
+    if (resource_check(db, &kind, put->row.name, &put->change, err) < 0 ||
+        (put->keeps_url && keep_url(db, put, err) < 0))
         return -1;
     /* there may be a newer key since it was sealed: see server/sealed.h */
     if (put->row.url_sealed &&
@@ -97,6 +130,12 @@ static int put_work(struct db *db, void *arg, struct err *err)
 static void put_done(struct req *req, int rc, const struct err *err)
 {
     struct webhook_put *put = req->then_arg;
+    if (rc < 0 && put->has_none) {
+        problem_fault(req, "/url",
+                      "is cut as GET shows it, and no such URL is stored under this name; "
+                      "give the whole URL");
+        return;
+    }
     if (rc < 0) {
         resource_failed(req, &put->change, err);
         return;
@@ -108,23 +147,25 @@ static void put_done(struct req *req, int rc, const struct err *err)
 }
 
 /* Fills the row from the body; answers and returns -1 when it cannot. */
-static int read_row(struct req *req, struct webhook_row *row)
+static int read_row(struct req *req, struct webhook_put *put)
 {
     int rc = -1;
     struct err err;
     struct webhook webhook;
     struct json_faults faults = {0};
     const struct secrets *secrets = req->parts->secrets;
+    resource_drop_shown(req->json, &kind, req->params[0], &faults);
     (void)(webhook_read(req_take_json(req), secrets, &webhook, &faults) < 0); /* counted below */
     if (webhook.url && egress_check_target(req->parts->egress, webhook.url, &err) < 0 &&
         err.code == ERR_REFUSED)
         json_fault_add(&faults, "/url", "%s", err.msg);
     if (faults.count > 0)
         problem_faults(req, &faults);
-    else if (webhook_to_row(&webhook, req->params[0], secrets, row, &err) < 0)
+    else if (webhook_to_row(&webhook, req->params[0], secrets, &put->row, &err) < 0)
         problem_err(req, &err);
     else
         rc = 0;
+    put->keeps_url = rc == 0 && webhook.url && egress_is_redacted(webhook.url);
     webhook_fini(&webhook);
     json_faults_fini(&faults);
     return rc;
@@ -138,7 +179,7 @@ void webhook_put(struct req *req)
         problem_answer(req, PROBLEM_MALFORMED, "a name is 1 to 64 characters of a-z 0-9 . _ -");
         return;
     }
-    if (read_row(req, &put->row) < 0)
+    if (read_row(req, put) < 0)
         return;
     put->secrets = req->parts->secrets;
     put->change.wanted = resource_precondition(req);

@@ -95,9 +95,8 @@ static int find_latest(struct db *db, struct search *search, struct err *err)
                 search->found = mem_copy(rows[i].id);
             if (i + 1 == count)
                 mem_replace(&after, rows[i].id);
-            job_row_fini(&rows[i]);
         }
-        free(rows);
+        job_rows_free(rows, count);
     }
     free(after);
     return rc;

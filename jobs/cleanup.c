@@ -33,11 +33,9 @@ static int busy_work(struct db *db, void *arg, struct err *err)
     size_t count = 0;
     if (store_job_running(db, &rows, &count, err) < 0)
         return -1;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         work->busy |= rows[i].exclusive && strcmp(rows[i].instance, work->instance) == 0;
-        job_row_fini(&rows[i]);
-    }
-    free(rows);
+    job_rows_free(rows, count);
     return 0;
 }
 

@@ -39,10 +39,36 @@ static struct speeds speeds_from_json(const cJSON *list)
     return out;
 }
 
+static bool is_same_database(const cJSON *settings, const cJSON *others)
+{
+    const char *name = member_text(settings, "database");
+    const char *other = member_text(others, "database");
+    return name && other ? member_is_same_database(name, other)
+                         : cJSON_Compare(json_member(settings, "database"),
+                                         json_member(others, "database"), true);
+}
+
+static bool are_same_settings(const cJSON *settings, const cJSON *others)
+{
+    const cJSON *item;
+    if (cJSON_GetArraySize(settings) != cJSON_GetArraySize(others))
+        return false;
+    cJSON_ArrayForEach(item, settings) {
+        bool is_database = strcmp(item->string, "database") == 0;
+        if (is_database ? !is_same_database(settings, others)
+                        : !cJSON_Compare(item, json_member(others, item->string), true))
+            return false;
+    }
+    return true;
+}
+
 static int find_settings(const struct bundle *bundle, const cJSON *settings)
 {
     for (size_t i = 0; i < bundle->arm_count; i++)
         if (cJSON_Compare(bundle->arms[i].settings, settings, true))
+            return (int)i;
+    for (size_t i = 0; i < bundle->arm_count; i++)
+        if (are_same_settings(bundle->arms[i].settings, settings))
             return (int)i;
     return -1;
 }
@@ -250,8 +276,7 @@ static bool shares_database(const struct bundle *base, const struct bundle *now)
 {
     for (size_t i = 0; i < base->arm_count; i++)
         for (size_t k = 0; k < now->arm_count; k++)
-            if (cJSON_Compare(json_member(base->arms[i].settings, "database"),
-                              json_member(now->arms[k].settings, "database"), true))
+            if (is_same_database(base->arms[i].settings, now->arms[k].settings))
                 return true;
     return false;
 }

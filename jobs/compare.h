@@ -1,6 +1,7 @@
 #pragma once
 /* One job against another: the settings that both measured, each as an unpaired comparison of
- * speeds. Pure. */
+ * speeds. Databases are the same whatever the case of their names (member_is_same_database), unless
+ * a job measured one that is written so, too. Pure. */
 #include "jobs/evidence.h"
 
 #define COMPARE_REGRESSED 0.05 /* api.md §4: slower by more than max(tolerance, this) */

@@ -56,7 +56,7 @@ static const struct json_field fields[] = {
 static const struct json_field window_fields[] = {
     {"days",      JSON_ARRAY, offsetof(struct window, days), .required = true, .min = 1, .max = 7, .help = "mon .. sun"},
     {"from",      JSON_TEXT,  offsetof(struct window, from), .required = true, .help = "HH:MM"},
-    {"to",        JSON_TEXT,  offsetof(struct window, to),   .required = true, .help = "HH:MM"},
+    {"to",        JSON_TEXT,  offsetof(struct window, to),   .required = true, .help = "HH:MM, up to 24:00"},
     {"time_zone", JSON_TEXT,  JSON_NO_OFFSET,                .required = true, .help = "as in Europe/Berlin"},
 };
 /* clang-format on */
@@ -154,10 +154,12 @@ static void check_days(const cJSON *days, const char *pointer, struct json_fault
     }
 }
 
-static void check_time(const char *text, const char *pointer, struct json_faults *faults)
+/* last: one more text that is good, or NULL. */
+static void check_time(const char *text, const char *last, const char *pointer,
+                       struct json_faults *faults)
 {
-    if (text && !is_time_of_day(text))
-        json_fault_add(faults, pointer, "must be HH:MM, 00:00 to 23:59");
+    if (text && !is_time_of_day(text) && (!last || strcmp(text, last) != 0))
+        json_fault_add(faults, pointer, "must be HH:MM, 00:00 to %s", last ? last : "23:59");
 }
 
 /* index: of the window; its pointers are made anew, for json_pointer's buffers turn over. */
@@ -170,8 +172,8 @@ static void check_window(const cJSON *tree, size_t index, struct json_faults *fa
     (void)snprintf(days_at, sizeof days_at, "%s/days", pointer);
     json_read(tree, window_fields, JSON_COUNT(window_fields), pointer, &window, faults);
     check_days(window.days, days_at, faults);
-    check_time(window.from, json_pointer(pointer, "from"), faults);
-    check_time(window.to, json_pointer(pointer, "to"), faults);
+    check_time(window.from, NULL, json_pointer(pointer, "from"), faults);
+    check_time(window.to, "24:00", json_pointer(pointer, "to"), faults);
 }
 
 static void check_windows(const cJSON *windows, struct json_faults *faults)

@@ -3,6 +3,7 @@
 #include "jobs/measure/message_advice.h"
 #include "jobs/measure/report.h"
 #include "jobs/member.h"
+#include "jobs/state.h"
 #include "server/clock.h"
 #include "server/mem.h"
 
@@ -58,6 +59,14 @@ static cJSON *error_to_json(const char *stored)
     return error;
 }
 
+/* Nothing is tried again of a job that has ended, or that is being tried right now; what the row
+ * keeps of its last wait is the scheduler's. */
+static cJSON *retry_to_json(const struct job_row *row)
+{
+    bool waits = job_state_by_name(row->state) == JOB_WAITING;
+    return member_time_or_null(waits ? row->retry_at : 0);
+}
+
 cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
 {
     cJSON *definition = parsed_or_null(row->definition);
@@ -73,7 +82,7 @@ cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
     cJSON_AddItemToObject(tree, "created_at", member_time_or_null(row->created_at));
     cJSON_AddItemToObject(tree, "started_at", member_time_or_null(row->started_at));
     cJSON_AddItemToObject(tree, "finished_at", member_time_or_null(row->finished_at));
-    cJSON_AddItemToObject(tree, "retry_at", member_time_or_null(row->retry_at));
+    cJSON_AddItemToObject(tree, "retry_at", retry_to_json(row));
     cJSON_AddItemToObject(tree, "requested_by", json_text(row->requested_by));
     cJSON_AddItemToObject(tree, "labels",
                           member_copy_or(json_member(definition, "labels"), cJSON_CreateObject()));

@@ -77,3 +77,8 @@ void member_add_text_once(cJSON *array, const char *text)
     }
     cJSON_AddItemToArray(array, json_text(text));
 }
+
+bool member_is_same_database(const char *name, const char *other)
+{
+    return strcasecmp(name, other) == 0;
+}

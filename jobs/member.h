@@ -28,5 +28,9 @@ int64_t member_int(const cJSON *object, const char *name, int64_t missing);
  * is no JSON. The caller frees *out_tree. */
 MUST_CHECK int member_parse_own(const char *document, cJSON **out_tree, struct err *err);
 
+/* Whether two texts name the same database: without the case of letters, as nearly all servers
+ * compare names. Where a server tells "Sales" from "SALES" the two are taken for one. */
+bool member_is_same_database(const char *name, const char *other);
+
 /* A member's text, NULL when it is absent or no text; borrowed. */
 const char *member_text(const cJSON *object, const char *name);

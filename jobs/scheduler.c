@@ -16,13 +16,6 @@
 #define MEMO_COUNT 32
 #define MARK_LIMIT 500 /* rows a pass marks as waiting: the rest follows in the next ones */
 
-static void rows_free(struct job_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        job_row_fini(&rows[i]);
-    free(rows);
-}
-
 /* What a list of windows comes to now: reading its zones costs more than all else here. */
 struct memo {
     char *windows; /* as JSON text, heap */
@@ -311,8 +304,8 @@ static int judge_work(struct db *db, void *arg, struct err *err)
         note_running(&scene, judged);
         rc = judge_heads(&scene, judged, heads, count, err);
     }
-    rows_free(heads, count);
-    rows_free(scene.running, scene.running_count);
+    job_rows_free(heads, count);
+    job_rows_free(scene.running, scene.running_count);
     for (size_t i = 0; i < scene.memo_count; i++)
         free(scene.memos[i].windows);
     cJSON_Delete(scene.lanes);
@@ -335,7 +328,7 @@ static int check_running(struct db *db, struct judgement *judged, struct err *er
         if (!seen)
             judged->stale = true;
     }
-    rows_free(rows, count);
+    job_rows_free(rows, count);
     return 0;
 }
 

@@ -57,7 +57,8 @@ static bool is_wanted(const struct wanted *wanted, const cJSON *settings)
 {
     const char *target = member_text(settings, "target");
     return (!wanted->database ||
-            strcmp(or_empty(member_text(settings, "database")), wanted->database) == 0) &&
+            member_is_same_database(or_empty(member_text(settings, "database")),
+                                    wanted->database)) &&
            (!wanted->target || (target && strcmp(target, wanted->target) == 0));
 }
 
@@ -83,7 +84,7 @@ static void add_point(struct points *points, const struct wanted *wanted,
 static bool has_database(const struct points *points, size_t from, const char *database)
 {
     for (size_t i = from; i < points->count; i++)
-        if (strcmp(points->items[i].database, database) == 0)
+        if (member_is_same_database(points->items[i].database, database))
             return true;
     return false;
 }
@@ -237,7 +238,7 @@ cJSON *series_make(const struct series_job *jobs, size_t count, const char *data
     for (size_t i = 0; i < points.count; i++) {
         size_t length = 0;
         for (size_t k = i; k < points.count && !done[i]; k++)
-            if (strcmp(points.items[k].database, points.items[i].database) == 0)
+            if (member_is_same_database(points.items[k].database, points.items[i].database))
                 series[length++] = &points.items[k];
         for (size_t k = 0; k < length; k++)
             done[series[k] - points.items] = true;

@@ -15,6 +15,7 @@ struct series_job {
 
 /* {"points", "change_points", "splits"} of jobs in the order of time. A job gives the arm that it
  * recommends, or, where it recommends none, the first baseline of each database. database, target:
- * only these; NULL: all, each database a series of its own. The caller deletes it. */
+ * only these; NULL: all, each database a series of its own. Databases are the same whatever the
+ * case of their names (member_is_same_database). The caller deletes it. */
 cJSON *series_make(const struct series_job *jobs, size_t count, const char *database,
                    const char *target);

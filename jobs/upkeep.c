@@ -7,13 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void rows_free(struct job_row *rows, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        job_row_fini(&rows[i]);
-    free(rows);
-}
-
 int upkeep_overdue_work(struct db *db, void *arg, struct err *err)
 {
     struct overdue *overdue = arg;
@@ -39,7 +32,7 @@ int upkeep_overdue_work(struct db *db, void *arg, struct err *err)
             (void)snprintf(overdue->ids[overdue->count++], sizeof overdue->ids[0], "%s", whole.id);
         job_row_fini(&whole);
     }
-    rows_free(rows, count);
+    job_rows_free(rows, count);
     return rc;
 }
 
@@ -76,7 +69,7 @@ int upkeep_stranded_work(struct db *db, void *arg, struct err *err)
         rc = store_job_get(db, rows[i].id, &out->rows[out->count], err);
         out->count += rc == 0;
     }
-    rows_free(rows, count);
+    job_rows_free(rows, count);
     return rc;
 }
 
@@ -102,6 +95,6 @@ int upkeep_recover_work(struct db *db, void *arg, struct err *err)
         }
         job_row_fini(&whole);
     }
-    rows_free(rows, count);
+    job_rows_free(rows, count);
     return rc;
 }

@@ -47,8 +47,8 @@ static bool is_always(const cJSON *windows)
     return cJSON_IsArray(windows) && cJSON_GetArraySize(windows) == 0;
 }
 
-/* "HH:MM" as minutes after midnight; -1 when it is not. */
-static int read_minute(const cJSON *text)
+/* "HH:MM" as minutes after midnight, up to `last`; -1 when it is not. */
+static int read_minute(const cJSON *text, int last)
 {
     static const char highest[] = "29:59";
     if (!cJSON_IsString(text) || strlen(text->valuestring) != 5 || text->valuestring[2] != ':')
@@ -58,7 +58,7 @@ static int read_minute(const cJSON *text)
         if (i != 2 && (at[i] < '0' || at[i] > highest[i]))
             return -1;
     int minute = ((at[0] - '0') * 10 + at[1] - '0') * 60 + (at[3] - '0') * 10 + at[4] - '0';
-    return minute < DAY_MINUTES ? minute : -1;
+    return minute <= last ? minute : -1;
 }
 
 static unsigned read_days(const cJSON *days)
@@ -78,8 +78,8 @@ static int read_window(const cJSON *item, struct window *out, struct err *err)
 {
     const cJSON *time_zone = json_member(item, "time_zone");
     out->days = read_days(json_member(item, "days"));
-    out->from_minute = read_minute(json_member(item, "from"));
-    out->to_minute = read_minute(json_member(item, "to"));
+    out->from_minute = read_minute(json_member(item, "from"), DAY_MINUTES - 1);
+    out->to_minute = read_minute(json_member(item, "to"), DAY_MINUTES);
     if (out->days == 0 || out->from_minute < 0 || out->to_minute < 0 || !cJSON_IsString(time_zone))
         return err_set(err, ERR_INPUT, 0, "a maintenance window cannot be read");
     out->time_zone = time_zone->valuestring;
@@ -235,6 +235,17 @@ bool window_was_whole(const struct window_span *span, int64_t began_ms, bool fir
     return began_ms - span->opens_at <= (first && at_once ? length / 2 : length / 20);
 }
 
+/* A typo must not open a server for a day, nor shut it for good. */
+static void check_ends(const cJSON *window, const char *at, struct json_faults *faults)
+{
+    const cJSON *from = json_member(window, "from");
+    const cJSON *to = json_member(window, "to");
+    if (cJSON_IsString(from) && cJSON_IsString(to) &&
+        strcmp(from->valuestring, to->valuestring) == 0)
+        json_fault_add(faults, json_pointer(at, "to"),
+                       "is equal to from; a whole day is \"00:00\" to \"24:00\"");
+}
+
 void window_check(const cJSON *windows, const char *pointer, struct json_faults *faults)
 {
     size_t index = 0;
@@ -247,6 +258,7 @@ void window_check(const cJSON *windows, const char *pointer, struct json_faults 
         const cJSON *time_zone = json_member(item, "time_zone");
         struct zone *zone = NULL;
         struct err err;
+        check_ends(item, at, faults);
         if (!cJSON_IsString(time_zone)) /* jobs/instance.c says so */
             continue;
         if (timezone_open(time_zone->valuestring, &zone, &err) < 0)

@@ -1,16 +1,19 @@
 #pragma once
 /* Maintenance windows of an instance (api.md §2): days, from, to, time zone. A window whose `to` is
- * not after its `from` ends on the next day; `from` equal to `to` is the whole day. Days name the
- * day on which it opens. Local times are resolved by the zone's own rules (TZif files, RFC 9636):
- * a time inside a gap counts from the end of the gap; a time that occurs twice opens at the first
- * and closes at the last. Pure but for reading the zone's file. Threads: any. */
+ * not after its `from` ends on the next day; "00:00" to "24:00" is the whole day. `to` equal to
+ * `from` might mean a whole day or none: it is refused when it comes in, and what is stored so is
+ * read as a whole day. Days name the day on which it opens. Local times are resolved by the zone's
+ * own rules (TZif files, RFC 9636): a time inside a gap counts from the end of the gap; a time that
+ * occurs twice opens at the first and closes at the last. Pure but for reading the zone's file.
+ * Threads: any. */
 #include "server/err.h"
 #include "server/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Adds a fault below pointer for each time_zone of the list that this machine does not know. */
+/* Adds a fault below pointer for each time_zone of the list that this machine does not know, and
+ * for each `to` that equals its `from`. */
 void window_check(const cJSON *windows, const char *pointer, struct json_faults *faults);
 
 /* Whether a window is open at wall_ms, and when that changes next (0: never, or not within eight

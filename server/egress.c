@@ -239,6 +239,8 @@ int egress_check_target(const struct egress *egress, const char *url, struct err
                    what);
 }
 
+#define SHOWN_CUT "/…" /* instead of the path; no URL that is sent has it unescaped */
+
 char *egress_redact(const char *url)
 {
     char *host = NULL;
@@ -251,11 +253,18 @@ char *egress_redact(const char *url)
     const char *tail = length > 4 ? rest + length - 4 : "";
     while (((unsigned char)*tail & 0xC0) == 0x80) /* not from the middle of a character */
         tail++;
-    char *shown =
-        mem_format("%s://%s/…%s", strncasecmp(url, "https", 5) == 0 ? "https" : "http", host, tail);
+    char *shown = mem_format("%s://%s" SHOWN_CUT "%s",
+                             strncasecmp(url, "https", 5) == 0 ? "https" : "http", host, tail);
     curl_free(host);
     curl_url_cleanup(parsed);
     return shown;
+}
+
+bool egress_is_redacted(const char *url)
+{
+    const char *rest = strstr(url, "://");
+    rest = rest ? strchr(rest + 3, '/') : NULL;
+    return rest && strncmp(rest, SHOWN_CUT, strlen(SHOWN_CUT)) == 0;
 }
 
 /* --- callbacks of the transfer ------------------------------------------------------------------

@@ -5,6 +5,7 @@
  * its own easy handle. */
 #include "server/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,3 +53,5 @@ void egress_set_deadlines(struct egress *egress, long connect_ms, long total_ms)
 /* "https://host/…abcd": what may be shown of a URL: nothing of a short path, and only "…" of what
  * is no URL. The caller frees it. */
 char *egress_redact(const char *url);
+/* Whether it is what egress_redact shows, and no URL to send to. */
+bool egress_is_redacted(const char *url);

@@ -25,7 +25,7 @@
 #define LIMIT_PAGE 500                /* api.md: limit= of lists */
 #define LIMIT_IDEMPOTENCY_DAYS 7      /* api.md: keys live 7 days */
 #define LIMIT_EVENT_DAYS 7            /* who was away longer reads the jobs anew */
-#define LIMIT_STREAMS 2000            /* most connections stay for calls */
+#define LIMIT_STREAMS 2000            /* each costs memory and a thread's turn; see api/holding.h */
 #define LIMIT_ANSWER_BYTES (64 << 10) /* what is read of a webhook receiver's answer */
 #define LIMIT_URL_BYTES 2048          /* webhooks of chat services stay below 500 */
 #define LIMIT_HEADERS_OUT 32          /* we set a handful */

@@ -29,9 +29,9 @@ struct mssql_message {
 };
 
 /* Called for each message, result by result as they arrive, by a thread of the session while its
- * user waits in mssql_execute; it must be quick and not use the session. Inside one
- * result the driver puts errors first and after a cancel even turns their order: search, do not
- * count on places. */
+ * user waits in mssql_execute; it must be quick and not use the session. It may be cancelled
+ * meanwhile (by itself, too), but is not given up before it returns. Inside one result the driver
+ * puts errors first and after a cancel even turns their order: search, do not count on places. */
 typedef void mssql_on_message(void *ctx, const struct mssql_message *message);
 
 struct mssql; /* a session */
@@ -44,6 +44,11 @@ void mssql_fini(void);
 /* The path of FreeTDS's driver beside the driver manager, else "FreeTDS", the name it has in
  * odbcinst.ini: the default of the setting. */
 const char *mssql_default_driver(void);
+
+/* Whether a target's ca_file can be used, as far as it can be known without a server ("system"
+ * always can): ERR_INPUT when it cannot be passed to the driver, ERR_SYSTEM with errno when it is
+ * no file that can be read now. */
+MUST_CHECK int mssql_check_ca_file(const char *ca_file, struct err *err);
 
 /* Logs in. ERR_UNREACHABLE: network, TLS or time-out (LIMIT_LOGIN_S); ERR_SQL with the server's
  * number (18456, 4060, …) when the server refused; ERR_INPUT for what cannot be passed to the

@@ -24,6 +24,7 @@ struct batch {
     /* guarded by session->lock */
     bool done;
     bool abandoned;
+    bool telling; /* on_message is being called: it is not abandoned now */
     /* the thread's until done */
     int rc;
     struct err err;
@@ -35,13 +36,22 @@ static void batch_free(struct batch *batch)
     free(batch);
 }
 
+/* Without the lock, which whoever cancels needs: what is told may have to wait for just him. */
 static void pass_on(void *ctx, const struct mssql_message *message)
 {
     struct batch *batch = ctx;
-    lock_take(&batch->session->lock);
-    if (!batch->abandoned && batch->on_message)
-        batch->on_message(batch->ctx, message);
-    lock_drop(&batch->session->lock);
+    struct mssql *session = batch->session;
+    lock_take(&session->lock);
+    bool tells = !batch->abandoned && batch->on_message;
+    batch->telling = tells;
+    lock_drop(&session->lock);
+    if (!tells)
+        return;
+    batch->on_message(batch->ctx, message);
+    lock_take(&session->lock);
+    batch->telling = false;
+    wait_wake_all(&session->changed);
+    lock_drop(&session->lock);
 }
 
 static void finish(struct batch *batch)
@@ -89,6 +99,8 @@ static bool await(struct batch *batch, bool *out_answered)
             wait_on(&session->changed, &session->lock);
         else if (clock_mono_ns() < session->give_up_at_ns)
             wait_until(&session->changed, &session->lock, session->give_up_at_ns);
+        else if (batch->telling) /* what it is told to is the sender's */
+            wait_on(&session->changed, &session->lock);
         else
             batch->abandoned = true;
     }

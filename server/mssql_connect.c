@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOGIN_FAILED 18456
@@ -82,6 +83,23 @@ static int encryption_of(const struct mssql_target *target)
     return -1;
 }
 
+int mssql_check_ca_file(const char *ca_file, struct err *err)
+{
+    struct stat status;
+    if (!conf_value_is_fit(ca_file))
+        return err_set(err, ERR_INPUT, 0,
+                       "ca_file must not contain ; # or two blanks and be at most %d bytes long",
+                       CONF_VALUE_MAX);
+    if (strcmp(ca_file, "system") == 0)
+        return 0;
+    bool is_there = access(ca_file, R_OK) == 0 && stat(ca_file, &status) == 0;
+    int cause = is_there && S_ISDIR(status.st_mode) ? EISDIR : errno;
+    if (!is_there || cause == EISDIR)
+        return err_set(err, ERR_SYSTEM, cause, "the ca_file %s cannot be read: %s", ca_file,
+                       strerrordesc_np(cause));
+    return 0;
+}
+
 static int check_certificate_wishes(const struct mssql_target *target,
                                     const struct mssql_family *family, struct err *err)
 {
@@ -91,18 +109,9 @@ static int check_certificate_wishes(const struct mssql_target *target,
         return 0;
     if (strcmp(target->encryption, "require") != 0)
         return err_set(err, ERR_INPUT, 0, "ca_file needs encryption \"require\"");
-    if (!conf_value_is_fit(target->ca_file))
-        return err_set(err, ERR_INPUT, 0,
-                       "ca_file must not contain ; # or two blanks and be at most %d bytes long",
-                       CONF_VALUE_MAX);
-    if (strcmp(target->ca_file, "system") == 0)
-        return 0;
-    if (family->encryption_check)
+    if (family->encryption_check && strcmp(target->ca_file, "system") != 0)
         return err_set(err, ERR_INPUT, 0, "this ODBC driver knows only the ca_file \"system\"");
-    if (access(target->ca_file, R_OK) != 0)
-        return err_set(err, ERR_SYSTEM, errno, "the ca_file %s cannot be read: %s", target->ca_file,
-                       strerrordesc_np(errno));
-    return 0;
+    return mssql_check_ca_file(target->ca_file, err);
 }
 
 static int check_target(const struct mssql_target *target, const struct mssql_family *family,

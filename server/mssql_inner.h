@@ -85,6 +85,7 @@ struct mssql {
     bool running;          /* a request has begun and not ended */
     bool in_call;          /* the session's thread is inside ODBC; SQLCancel is only then allowed */
     bool cancel_wanted;    /* mssql_cancel was called during this request */
+    int64_t cancelled_ns;  /* when; of the monotonic clock */
     bool has_canceller;    /* canceller is to be joined */
     int64_t cancel_at_ns;  /* not before this moment of the monotonic clock */
     int unread_looks;      /* how often in a row the canceller saw input that nobody reads */
@@ -140,6 +141,10 @@ typedef void mssql_on_result(void *ctx, struct mssql_run *run, SQLSMALLINT colum
 
 /* Takes every result after the first call gave rc; on_result NULL throws the rows away. */
 void mssql_run_drain(struct mssql_run *run, SQLRETURN rc, mssql_on_result *on_result, void *ctx);
+
+/* Fetches the next row; false when there is none, or a cancel has been wanted for a while: then the
+ * further results are given up. */
+bool mssql_run_fetch(struct mssql_run *run);
 
 /* Fetches the rest of the current result set and throws it away. */
 void mssql_run_skip_rows(struct mssql_run *run);

@@ -124,10 +124,7 @@ static void keep_rows(struct mssql_rows *rows, struct mssql_run *run, SQLSMALLIN
 {
     struct buf units = BUF_WITH_MAX(TEXT_MAX);
     rows->column_count = (size_t)columns;
-    while (!rows->too_much) {
-        mssql_run_enter(run);
-        if (!SQL_SUCCEEDED(mssql_run_leave(run, SQLFetch(run->statement))))
-            break;
+    while (!rows->too_much && mssql_run_fetch(run)) {
         if (rows->row_count == ROWS_MAX) {
             rows->too_much = true;
             break;
@@ -238,8 +235,7 @@ struct stream {
 static bool fetch_row(struct stream *stream, struct mssql_run *run, struct buf *units)
 {
     struct mssql_rows *row = &stream->row;
-    mssql_run_enter(run);
-    if (!SQL_SUCCEEDED(mssql_run_leave(run, SQLFetch(run->statement))))
+    if (!mssql_run_fetch(run))
         return false;
     buf_clear(&row->text);
     row->row_count = 0; /* where keep_cell puts what it reads */

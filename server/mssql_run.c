@@ -14,6 +14,11 @@
 /* A first attempt can come to nothing when the driver is between two calls. */
 #define CANCEL_REPEAT_NS (250 * 1000000LL)
 
+/* Rows that come without a pause leave the canceller no moment to begin, so whoever fetches them
+ * looks himself. An answer that is at its end by then is taken as it is: an attention for it would
+ * only cost the server a turn. */
+#define ROWS_AFTER_CANCEL_NS (250 * 1000000LL)
+
 /* FreeTDS with MARS (packet.c of 1.3: tds_connection_put_packet, tds_read_packet): a cancel that
  * meets the reading thread between two packets sends the attention itself. When the reader comes
  * back meanwhile it waits for the canceller's turn on the network to end, of which nobody tells it:
@@ -123,7 +128,8 @@ void mssql_cancel(struct mssql *session)
     lock_take(&session->lock);
     if (session->running && !session->cancel_wanted) {
         session->cancel_wanted = true;
-        session->give_up_at_ns = clock_mono_ns() + session->cancel_s * INT64_C(1000000000);
+        session->cancelled_ns = clock_mono_ns();
+        session->give_up_at_ns = session->cancelled_ns + session->cancel_s * INT64_C(1000000000);
         wait_wake_all(&session->changed);
     }
     if (session->running && !session->has_canceller) /* when it fails the next call tries again */
@@ -216,15 +222,6 @@ SQLRETURN mssql_run_leave(struct mssql_run *run, SQLRETURN rc)
     return rc;
 }
 
-void mssql_run_skip_rows(struct mssql_run *run)
-{
-    SQLRETURN rc;
-    do {
-        mssql_run_enter(run);
-        rc = mssql_run_leave(run, SQLFetch(run->statement));
-    } while (SQL_SUCCEEDED(rc));
-}
-
 /* In the session's own thread, between two calls: no SQLCancel begins then. One that has begun may
  * still be under way; the driver's own locks let one of both wait. */
 void mssql_run_close(struct mssql_run *run)
@@ -239,6 +236,32 @@ static bool cancel_is_wanted(struct mssql *session)
     bool wanted = session->cancel_wanted;
     lock_drop(&session->lock);
     return wanted;
+}
+
+static bool rows_are_given_up(struct mssql *session)
+{
+    lock_take(&session->lock);
+    bool wanted = session->cancel_wanted;
+    int64_t cancelled_ns = session->cancelled_ns;
+    lock_drop(&session->lock);
+    return wanted && clock_mono_ns() - cancelled_ns >= ROWS_AFTER_CANCEL_NS;
+}
+
+bool mssql_run_fetch(struct mssql_run *run)
+{
+    if (rows_are_given_up(run->session)) {
+        mssql_run_close(run);
+        return false;
+    }
+    mssql_run_enter(run);
+    return SQL_SUCCEEDED(mssql_run_leave(run, SQLFetch(run->statement)));
+}
+
+void mssql_run_skip_rows(struct mssql_run *run)
+{
+    while (mssql_run_fetch(run)) {
+        /* thrown away */
+    }
 }
 
 void mssql_run_drain(struct mssql_run *run, SQLRETURN rc, mssql_on_result *on_result, void *ctx)

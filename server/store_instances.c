@@ -96,8 +96,7 @@ static int guard(struct db *db, const char *name, int64_t if_version, struct err
     if (has_jobs)
         return err_set(err, ERR_CONFLICT, 0, "instance %s has jobs that have not ended", name);
     if (has_intents)
-        return err_set(err, ERR_CONFLICT, 0, "on instance %s something must still be cleaned up",
-                       name);
+        return err_set(err, ERR_CONFLICT, 0, "on instance %s something is not undone", name);
     return 0;
 }
 
@@ -114,7 +113,7 @@ int store_instance_is_used(struct db *db, const char *name, bool *out_used, stru
 
 int store_instance_delete(struct db *db, const char *name, int64_t if_version, struct err *err)
 {
-    if (guard(db, name, if_version, err) < 0 || store_intent_abandon(db, name, err) < 0)
+    if (guard(db, name, if_version, err) < 0)
         return -1;
     struct db_use *use = db_use(db, SQL_INSTANCE_DELETE);
     db_bind_text(use, 1, name);

@@ -43,7 +43,7 @@ MUST_CHECK int store_instance_list(struct db *db, const struct store_list *page,
 /* Whether a job has begun there and not ended, or something there is not undone yet. */
 MUST_CHECK int store_instance_is_used(struct db *db, const char *name, bool *out_used,
                                       struct err *err);
-/* ERR_CONFLICT while jobs are not ended or intents are open; ERR_NOT_FOUND. */
+/* ERR_CONFLICT while jobs are not ended or intents are open or failed; ERR_NOT_FOUND. */
 MUST_CHECK int store_instance_delete(struct db *db, const char *name, int64_t if_version,
                                      struct err *err);
 MUST_CHECK int store_instance_hold(struct db *db, const char *name, const char *reason,
@@ -82,6 +82,8 @@ struct job_row {
     bool ignores_windows; /* as its definition says */
 };
 void job_row_fini(struct job_row *row);
+/* The rows and their array, as lists give them; NULL and 0 for none. */
+void job_rows_free(struct job_row *rows, size_t count);
 /* Also stores the labels found in the definition. ERR_NOT_FOUND when its instance is not there
  * (any more); ERR_CONFLICT when the id is. */
 MUST_CHECK int store_job_insert(struct db *db, const struct job_row *row, struct err *err);
@@ -228,7 +230,8 @@ struct intent_row {
     char *action; /* "file" */
     char *object; /* full path */
     char *prior;  /* JSON or NULL */
-    char *state; /* open, undone, failed, abandoned: failed, and its server is not known any more */
+    char *
+        state; /* open, undone, failed, abandoned: failed, and forgotten because somebody said so */
     char *detail; /* why it failed, or NULL */
     int64_t created_at;
     int64_t given_up_at; /* since when its session is given up, and may still be at it; 0: it is not
@@ -255,7 +258,7 @@ MUST_CHECK int store_intent_list(struct db *db, const char *job, const char *ins
 MUST_CHECK int store_intent_list_left(struct db *db, const char *instance,
                                       struct intent_row **out_rows, size_t *out_count,
                                       struct err *err);
-/* The instance goes, or gets another server: its failed ones are not tried any more. */
+/* The caller says that its failed ones are not tried any more. */
 MUST_CHECK int store_intent_abandon(struct db *db, const char *instance, struct err *err);
 
 /* --- webhooks and the outbox --------------------------------------------------------------- */

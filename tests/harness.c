@@ -37,14 +37,14 @@ void harness_wait_held(struct harness *harness)
     assert_int_equal(sim_wait_for(harness->sim, SIM_EVENT_HELD, NULL, 1, 20000), 0);
 }
 
-static struct mssql *open_as_somebody(struct sim *sim)
+struct mssql *harness_session(struct sim *sim, const char *app_name)
 {
     struct mssql_target target = {.host = "127.0.0.1",
                                   .port = sim_port(sim),
                                   .login = "sa",
                                   .password = "Sweetspot-1",
                                   .encryption = "request",
-                                  .app_name = "somebody else",
+                                  .app_name = app_name,
                                   .driver = mssql_default_driver()};
     struct mssql *session = NULL;
     struct err err;
@@ -55,7 +55,7 @@ static struct mssql *open_as_somebody(struct sim *sim)
 
 int64_t harness_ask(struct sim *sim, const char *sql)
 {
-    struct mssql *session = open_as_somebody(sim);
+    struct mssql *session = harness_session(sim, "somebody else");
     struct mssql_rows *rows = NULL;
     struct err err;
     if (mssql_query(session, sql, NULL, 0, &rows, &err) < 0)
@@ -68,7 +68,7 @@ int64_t harness_ask(struct sim *sim, const char *sql)
 
 void harness_execute(struct sim *sim, const char *batch)
 {
-    struct mssql *session = open_as_somebody(sim);
+    struct mssql *session = harness_session(sim, "somebody else");
     struct err err;
     if (mssql_execute(session, batch, NULL, NULL, &err) < 0)
         fail_msg("%s: %s", batch, err.msg);

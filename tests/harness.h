@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 struct daemon;
+struct mssql;
 
 struct harness {
     struct sim *sim;
@@ -54,7 +55,11 @@ cJSON *harness_wait_state(struct harness *harness, const char *id, const char *s
 cJSON *harness_pass_until(struct harness *harness, const char *id, const char *state,
                           int64_t step_ms);
 
-/* Somebody else's session on the simulator, as sa: one query, its first value as a number (-1 when
+/* Somebody else's session on the simulator, as sa and under this name of a program; the test ends
+ * it with mssql_close. */
+struct mssql *harness_session(struct sim *sim, const char *app_name);
+
+/* In such a session: one query, its first value as a number (-1 when
  * there is none); or one batch. */
 int64_t harness_ask(struct sim *sim, const char *sql);
 void harness_execute(struct sim *sim, const char *batch);

@@ -218,6 +218,18 @@ static void a_rest_step_is_green_and_red(void **state)
     free(key);
 }
 
+/* By the local clock it would wait an hour less or more in the night when clocks change. */
+static void a_rest_step_waits_by_the_clock_that_nobody_changes(void **state)
+{
+    struct harness *house = *state;
+    char *sql = agent_kit_make(house->dir, SWEEP, "--step rest --url https://h --name a", 0, NULL);
+    assert_null(strstr(sql, "GETDATE"));
+    assert_null(strstr(sql, "SYSDATETIME"));
+    assert_non_null(strstr(sql, "@until datetime2 = DATEADD(minute, 480, SYSUTCDATETIME())"));
+    assert_non_null(strstr(sql, "SYSUTCDATETIME() < @until"));
+    free(sql);
+}
+
 static void a_rest_step_has_its_token_from_a_credential(void **state)
 {
     struct harness *house = *state;
@@ -256,6 +268,7 @@ int main(void)
         TEST(a_powershell_step_stops_at_errors_and_throws),
         TEST(a_powershell_step_is_green_and_red),
         TEST(a_rest_step_is_green_and_red),
+        TEST(a_rest_step_waits_by_the_clock_that_nobody_changes),
         TEST(a_rest_step_has_its_token_from_a_credential),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

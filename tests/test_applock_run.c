@@ -51,16 +51,7 @@ static void *take_lock(void *arg)
 
 static void rival_start(struct rival *rival, struct sim *sim)
 {
-    struct err err;
-    struct mssql_target target = {.host = "127.0.0.1",
-                                  .port = sim_port(sim),
-                                  .login = "sa",
-                                  .password = "Sweetspot-1",
-                                  .encryption = "request",
-                                  .app_name = "another Sweetspot",
-                                  .driver = mssql_default_driver()};
-    if (mssql_open(&target, &rival->session, &err) < 0)
-        fail_msg("%s", err.msg);
+    rival->session = harness_session(sim, "another Sweetspot");
     assert_int_equal(pthread_create(&rival->thread, NULL, take_lock, rival), 0);
 }
 

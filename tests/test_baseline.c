@@ -342,6 +342,12 @@ static void two_jobs_are_compared_setting_by_setting(void **state)
     found = get(house, mem_format(COMPARE, candidate, base), 200);
     assert_string_equal(text_at(found, "arms/0/verdict"), "faster");
     cJSON_Delete(found);
+    char *shouted = run(house, SWEEP_OF("sql01", "SALES", COUNTS, QUICK)); /* the same database */
+    found = get(house, mem_format(COMPARE, candidate, shouted), 200);
+    assert_true(is_true(found, "comparable"));
+    assert_int_equal(cJSON_GetArraySize(at(found, "arms")), 2);
+    cJSON_Delete(found);
+    free(shouted);
     free(candidate);
     free(base);
     harness_stop(house);

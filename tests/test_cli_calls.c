@@ -201,6 +201,14 @@ static void a_reconcile_undoes_what_is_open_and_a_dry_run_nothing(void **state)
     free(hold);
 }
 
+static void an_instance_is_deleted_and_may_forget_what_was_refused(void **state)
+{
+    struct harness *house = *state;
+    free(run(house, "instances list --forget", CLI_USAGE));
+    free(run(house, "instances delete sql01 --forget", CLI_OK));
+    free(run(house, "instances delete sql01 --forget", CLI_REFUSED));
+}
+
 static void kinds_are_told_with_their_parameters(void **state)
 {
     char *text = run(*state, "kinds", CLI_OK);
@@ -234,6 +242,7 @@ int main(void)
         TEST(a_verdict_is_1_before_the_end_and_after_a_bad_one),
         TEST(a_retry_gives_the_new_job),
         TEST(a_reconcile_undoes_what_is_open_and_a_dry_run_nothing),
+        TEST(an_instance_is_deleted_and_may_forget_what_was_refused),
         TEST(kinds_are_told_with_their_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -116,6 +117,13 @@ static void only_the_ends_of_a_url_are_shown(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *shown = egress_redact(cases[i].url);
         assert_string_equal(shown, cases[i].shown);
+        assert_false(egress_is_redacted(cases[i].url));
+        if (strchr(shown, ':')) {
+            assert_true(egress_is_redacted(shown));
+            char *again = egress_redact(shown);
+            assert_string_equal(again, shown);
+            free(again);
+        }
         free(shown);
     }
 }

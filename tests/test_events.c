@@ -370,6 +370,9 @@ static void there_is_a_most_of_streams(void **state)
     struct stream *streams[LIMIT_STREAMS];
     struct stream_place place = {0};
     struct buf head = {0};
+    http_kit_stop_http(kit);
+    kit->parts.connections = 2 * LIMIT_STREAMS; /* whatever number of files we may open */
+    http_kit_start_http(kit);
     for (int i = 0; i < LIMIT_STREAMS; i++) {
         streams[i] = stream_open(kit->http->events, &place, &head);
         assert_non_null(streams[i]);

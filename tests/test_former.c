@@ -33,17 +33,8 @@ static void *work(void *arg)
 static void ghost_start(struct ghost *ghost, struct sim *sim, const char *job)
 {
     char name[80];
-    struct err err;
     (void)snprintf(name, sizeof name, "sweetspot %s", job);
-    struct mssql_target target = {.host = "127.0.0.1",
-                                  .port = sim_port(sim),
-                                  .login = "sa",
-                                  .password = "Sweetspot-1",
-                                  .encryption = "request",
-                                  .app_name = name,
-                                  .driver = mssql_default_driver()};
-    if (mssql_open(&target, &ghost->session, &err) < 0)
-        fail_msg("%s", err.msg);
+    ghost->session = harness_session(sim, name);
     sweep_fault(sim, "{'do':'hold_at_percent','match':'BACKUP DATABASE [Adv'}");
     assert_int_equal(pthread_create(&ghost->thread, NULL, work, ghost->session), 0);
     assert_int_equal(sim_wait_for(sim, SIM_EVENT_HELD, NULL, 2, 20000), 0);

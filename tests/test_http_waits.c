@@ -89,6 +89,58 @@ static void a_submit_can_wait_for_its_job(void **state)
     free(id);
 }
 
+/* Waiting must not take every connection: others have to get in, if only to cancel. */
+static void too_many_waits_are_answered_at_once(void **state)
+{
+    enum { CONNECTIONS = 16, HELD = 12 };
+    struct http_kit *kit = *state;
+    struct client clients[HELD];
+    http_kit_stop_http(kit);
+    kit->parts.connections = CONNECTIONS;
+    http_kit_start_http(kit);
+    char *id = http_kit_submit(kit);
+    char *path = mem_format("/v1/jobs/%s", id);
+    char *verdict = mem_format("/v1/jobs/%s/verdict?wait=300", id);
+    for (int i = 0; i < HELD; i++)
+        clients[i] = http_kit_hold(kit, id, 300);
+    struct reply reply = call(kit->port, "GET", path, "Prefer: wait=300\r\n", NULL);
+    assert_int_equal(reply.status, 200);
+    assert_non_null(strstr(reply.body, "queued"));
+    assert_string_equal(reply_header(&reply, "Preference-Applied"), "");
+    reply_fini(&reply);
+    reply = call(kit->port, "GET", verdict, NULL, NULL);
+    assert_int_equal(reply.status, 408);
+    assert_string_equal(reply_header(&reply, "Retry-After"), "5");
+    reply_fini(&reply);
+    reply = call(kit->port, "POST", "/v1/jobs", "Prefer: wait=300\r\n", http_kit_job);
+    assert_int_equal(reply.status, 202);
+    assert_string_equal(reply_header(&reply, "Preference-Applied"), "");
+    reply_fini(&reply);
+    reply = call(kit->port, "GET", "/v1/events", NULL, NULL);
+    assert_int_equal(reply.status, 503);
+    assert_string_equal(reply_header(&reply, "Retry-After"), "5");
+    reply_fini(&reply);
+    fake_jobs_finish(kit->jobs, id, NULL);
+    for (int i = 0; i < HELD; i++) {
+        reply = client_read(&clients[i], true);
+        assert_int_equal(reply.status, 200);
+        assert_string_equal(reply_header(&reply, "Preference-Applied"), "wait=300");
+        reply_fini(&reply);
+        client_close(&clients[i]);
+    }
+    char *next = http_kit_submit(kit); /* there is room again */
+    struct client client = http_kit_hold(kit, next, 300);
+    fake_jobs_finish(kit->jobs, next, NULL);
+    reply = client_read(&client, true);
+    assert_string_equal(reply_header(&reply, "Preference-Applied"), "wait=300");
+    reply_fini(&reply);
+    client_close(&client);
+    free(next);
+    free(verdict);
+    free(path);
+    free(id);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +148,7 @@ int main(void)
         HTTP_TEST(a_wait_ends_with_its_time),
         HTTP_TEST(waits_that_cannot_be_are_not_held),
         HTTP_TEST(a_submit_can_wait_for_its_job),
+        HTTP_TEST(too_many_waits_are_answered_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -272,6 +273,59 @@ static void a_batch_that_talks_is_cancelled_between_its_messages(void **state)
     buf_fini(&text);
 }
 
+/* As a thread does that looks on and that the message waits for. */
+static void cancel(void *ctx, const struct mssql_message *message)
+{
+    struct place *place = ctx;
+    (void)message;
+    mssql_cancel(place->session);
+}
+
+static void a_cancel_may_come_while_a_message_is_told(void **state)
+{
+    struct place *place = *state;
+    place_fault(place, "{'do': 'hold_at_percent', 'percent': 50}"); /* it does not end by itself */
+    assert_int_equal(mssql_execute(place->session, BACKUP, cancel, place, &place->err), -1);
+    assert_int_equal(place->err.code, ERR_CANCELLED);
+    assert_usable(place);
+}
+
+/* A batch whose cancel stays unanswered, and the message that is being told when its time is up. */
+struct told {
+    struct place *place;
+    atomic_bool is_told, has_returned;
+    bool was_left; /* who sent the batch had returned before the message was told */
+};
+
+static void tell_slowly(void *ctx, const struct mssql_message *message)
+{
+    struct told *told = ctx;
+    (void)message;
+    if (atomic_exchange(&told->is_told, true))
+        return;
+    mssql_cancel(told->place->session);
+    clock_pass_ms(3600000); /* it is more than time to give up */
+    (void)sim_wait_for(told->place->sim, SIM_EVENT_ATTENTIONS, NULL, 1, WAIT_MS);
+    told->was_left = atomic_load(&told->has_returned);
+}
+
+static void who_gives_up_waits_for_the_message_that_is_told(void **state)
+{
+    struct told told = {.place = *state};
+    struct place *place = told.place;
+    clock_pass_ms(0);
+    place_fault(place, "{'do': 'ignore_attention'}");
+    place_fault(place, "{'do': 'hold_at_percent', 'percent': 50}");
+    assert_int_equal(mssql_execute(place->session, BACKUP, tell_slowly, &told, &place->err), -1);
+    atomic_store(&told.has_returned, true);
+    clock_reset();
+    assert_true(atomic_load(&told.is_told));
+    assert_false(told.was_left);
+    assert_int_equal(place->err.code, ERR_UNREACHABLE);
+    assert_true(mssql_is_dead(place->session));
+    sim_fault_clear(place->sim);
+}
+
 static void a_cancel_when_nothing_runs_changes_nothing(void **state)
 {
     struct place *place = *state;
@@ -417,6 +471,8 @@ int main(void)
         TEST(a_batch_that_has_sent_nothing_yet_is_cancelled),
         TEST(no_cancel_is_lost_however_early_it_comes),
         TEST(a_batch_that_talks_is_cancelled_between_its_messages),
+        TEST(a_cancel_may_come_while_a_message_is_told),
+        TEST(who_gives_up_waits_for_the_message_that_is_told),
         TEST(a_cancel_when_nothing_runs_changes_nothing),
         TEST(an_ignored_cancel_does_not_hold_its_caller),
         TEST(a_batch_is_left_alone_when_its_cancel_stays_unanswered),

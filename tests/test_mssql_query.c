@@ -1,5 +1,6 @@
 /* Queries: values in, rows out. */
 #include "server/buf.h"
+#include "server/clock.h"
 #include "server/mem.h"
 #include "tests/mssql_place.h"
 
@@ -312,7 +313,8 @@ static void a_connection_dropped_in_a_query_ends_the_session(void **state)
 struct seen {
     size_t rows;
     int64_t sum;
-    size_t stop_after; /* 0: never */
+    size_t stop_after;     /* 0: never */
+    struct mssql *cancels; /* after stop_after rows; NULL: the end is said by an error */
     char texts[200];
 };
 
@@ -326,8 +328,12 @@ static int see_row(void *ctx, const struct mssql_rows *rows, struct err *err)
     const char *text = mssql_text(rows, 0, 1);
     if (strlen(seen->texts) < 100)
         (void)snprintf(seen->texts + strlen(seen->texts), 100, "%s;", text ? text : "NULL");
-    if (seen->rows == seen->stop_after)
+    if (seen->rows == seen->stop_after && seen->cancels) {
+        mssql_cancel(seen->cancels);
+        clock_pass_ms(1000);
+    } else if (seen->rows == seen->stop_after) {
         return err_set(err, ERR_INPUT, 77, "enough");
+    }
     return 0;
 }
 
@@ -364,6 +370,19 @@ static void who_streams_may_end_it_and_the_session_goes_on(void **state)
     assert_int_equal(seen.rows, 5);
     assert_int_equal(place->err.code, ERR_INPUT);
     assert_string_equal(place->err.msg, "enough");
+    mssql_rows_free(query(place, "SELECT 1", NULL, 0));
+}
+
+/* Rows come faster than the driver takes a cancel. */
+static void no_row_is_fetched_a_second_after_a_cancel(void **state)
+{
+    struct place *place = *state;
+    clock_pass_ms(0);
+    struct seen seen = {.stop_after = 5, .cancels = place->session};
+    assert_int_equal(mssql_stream(place->session, MANY, NULL, 0, see_row, &seen, &place->err), -1);
+    assert_int_equal(place->err.code, ERR_CANCELLED);
+    assert_int_equal(seen.rows, 5);
+    clock_reset();
     mssql_rows_free(query(place, "SELECT 1", NULL, 0));
 }
 
@@ -433,6 +452,7 @@ int main(void)
         TEST(streamed_rows_come_one_by_one_with_their_values),
         TEST(more_rows_than_a_query_keeps_can_be_streamed),
         TEST(who_streams_may_end_it_and_the_session_goes_on),
+        TEST(no_row_is_fetched_a_second_after_a_cancel),
         TEST(a_streamed_row_that_is_too_long_is_refused),
         TEST(only_the_first_result_set_is_streamed),
         TEST(errors_of_a_streamed_query_are_told),

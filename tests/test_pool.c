@@ -373,7 +373,7 @@ static void keeps_deadlines_while_it_is_woken_all_the_time(void **state)
     struct scene *scene = *state;
     pthread_t thread;
     static const char *const windows[] = {
-        "/windows", "[{'days':['mon'],'from':'01:00','to':'01:00','time_zone':'UTC'}]", NULL};
+        "/windows", "[{'days':['mon'],'from':'01:00','to':'00:59','time_zone':'UTC'}]", NULL};
     jobs_place_put_instance(scene->place, "a", windows);
     start(scene);
     struct job_row row = jobs_place_job("a", NULL);

@@ -16,22 +16,6 @@
 #define BODY SWEEP(",'buffercount':[50]", SHORT)
 #define LOOKS "looks like production"
 
-static struct mssql *somebody(struct sim *sim)
-{
-    struct mssql *session = NULL;
-    struct err err;
-    struct mssql_target target = {.host = "127.0.0.1",
-                                  .port = sim_port(sim),
-                                  .login = "sa",
-                                  .password = "Sweetspot-1",
-                                  .encryption = "request",
-                                  .app_name = "payroll",
-                                  .driver = mssql_default_driver()};
-    if (mssql_open(&target, &session, &err) < 0)
-        fail_msg("%s", err.msg);
-    return session;
-}
-
 static void expect_warning(const cJSON *answer, const char *words)
 {
     char *warnings = cJSON_PrintUnformatted(at(answer, "warnings"));
@@ -98,9 +82,9 @@ static void many_sessions_on_an_enterprise_edition_are(void **state)
     struct mssql *sessions[SESSIONS];
     struct harness *house = house_of("{'time_scale':0,'edition':'Enterprise'}");
     for (size_t i = 0; i < SESSIONS - 1; i++)
-        sessions[i] = somebody(house->sim);
+        sessions[i] = harness_session(house->sim, "payroll");
     check_plan_and_report_say(house, NULL); /* 20 are not too many */
-    sessions[SESSIONS - 1] = somebody(house->sim);
+    sessions[SESSIONS - 1] = harness_session(house->sim, "payroll");
     check_plan_and_report_say(house, "with 21 sessions of others");
     sweep_fault(house->sim, "{'do':'hide','match':'dm_exec_sessions'}");
     sweep_fault(house->sim, "{'do':'hide','match':'dm_hadr_availability_replica_states'}");

@@ -3,6 +3,7 @@
 #include "server/hash.h"
 #include "server/mem.h"
 #include "tests/markup.h"
+#include "tests/odd_reports.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -295,26 +296,8 @@ static void one_setting_is_no_curve(void **state)
 static void a_report_of_any_shape_is_a_whole_page(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "null",
-        "[]",
-        "\"x\"",
-        "{\"arms\":{},\"comparisons\":5,\"recommendation\":{},\"baseline\":{},\"warnings\":[1,null,"
-        "{}],"
-        "\"left_behind\":{\"a\":1},\"chain\":[],\"design\":{},\"instance\":[],\"curve\":{\"a\":1},"
-        "\"pareto\":[1,null,\"a9\"]}",
-        "{\"arms\":[1,{},\"x\"],\"comparisons\":[{}],\"recommendation\":{\"interval\":[1]},"
-        "\"curve\":[1]}",
-        "{\"overhead\":[{}],\"bottleneck\":[{}],\"history\":[{}],\"confirmation\":{}}",
-        "{\"bottleneck\":[{\"targets\":[{\"evidence\":[1,{}]}]}],\"history\":{}}",
-        "{\"arms\":[{\"arm\":\"a\",\"label\":\"X=1\"}],\"curve\":[{\"arm\":\"a\",\"x\":1e999,"
-        "\"rate_mib_s\":"
-        "1e999},{\"arm\":\"a\",\"x\":1e-300,\"rate_mib_s\":1e308,\"low\":-1e308,\"high\":1e999},{"
-        "\"arm\":\"a\","
-        "\"x\":1e300,\"rate_mib_s\":1e-300}]}",
-    };
-    for (size_t i = 0; i < COUNT(texts); i++) {
-        char *page = page_of(texts[i]);
+    for (size_t i = 0; i < ODD_REPORT_COUNT; i++) {
+        char *page = page_of(odd_reports[i]);
         markup_check(page);
         free(page);
     }

@@ -1,5 +1,6 @@
 /* The Markdown of reports that no fixture makes: each kind's, and broken ones. */
 #include "jobs/measure/report.h"
+#include "tests/odd_reports.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,19 +62,8 @@ static void each_kind_says_its_own_verdict(void **state)
 static void a_report_of_any_shape_can_be_rendered(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "null",
-        "[]",
-        "\"x\"",
-        "{\"arms\":{},\"comparisons\":5,\"recommendation\":{},\"baseline\":{},\"warnings\":[1,null,"
-        "{}],"
-        "\"left_behind\":{\"a\":1},\"chain\":[],\"design\":{},\"instance\":[]}",
-        "{\"arms\":[1,{},\"x\"],\"comparisons\":[{}],\"recommendation\":{\"interval\":[1]}}",
-        "{\"overhead\":[{}],\"bottleneck\":[{}],\"history\":[{}],\"confirmation\":{}}",
-        "{\"bottleneck\":[{\"targets\":[{\"evidence\":[1,{}]}]}],\"history\":{}}",
-    };
-    for (size_t i = 0; i < COUNT(texts); i++) {
-        cJSON *report = cJSON_Parse(texts[i]);
+    for (size_t i = 0; i < ODD_REPORT_COUNT; i++) {
+        cJSON *report = cJSON_Parse(odd_reports[i]);
         char *markdown = report_markdown(report);
         assert_true(strlen(markdown) > 0);
         assert_null(strstr(markdown, "nan"));

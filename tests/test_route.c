@@ -269,6 +269,7 @@ static void the_document_has_the_queries_of_each_route_and_no_other(void **state
             there += begins(line, "          in: query\n") ||
                      begins(line, "        - {$ref: \"#/components/parameters/limit\"}") ||
                      begins(line, "        - {$ref: \"#/components/parameters/cursor\"}") ||
+                     begins(line, "        - {$ref: \"#/components/parameters/forget\"}") ||
                      (begins(line, "        - {name: ") && strstr(line, ", in: query, ") &&
                       strstr(line, ", in: query, ") < next_line(line));
         if (there != known)

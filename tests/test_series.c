@@ -130,6 +130,26 @@ static void each_database_is_a_series_of_its_own(void **state)
     fini(&made);
 }
 
+static void a_database_is_one_series_whatever_the_case_of_its_name(void **state)
+{
+    (void)state;
+    struct made made = {0};
+    for (int i = 0; i < 20; i++)
+        add(&made, mem_format("{" SERVER ",'recommendation':null,'arms':[{'arm':'a0','baseline':"
+                              "true,'settings':{'database':'%s'},'elapsed_s':{'median':2},"
+                              "'rate_mib_s':{'median':%d}},{'arm':'a1','baseline':true,'settings':"
+                              "{'database':'sALES'},'rate_mib_s':{'median':1}}]}",
+                              "16.0", i % 2 ? "SALES" : "Sales", (i < 10 ? 300 : 200) + i % 4));
+    cJSON *tree = series_make(made.jobs, made.count, "sales", NULL);
+    const cJSON *points = json_member(tree, "points");
+    assert_int_equal(cJSON_GetArraySize(points), 20); /* a0 only: a1 is of the same database */
+    assert_string_equal(text_of(points, 1, "database"), "SALES"); /* as the job had it */
+    assert_int_equal(cJSON_GetArraySize(json_member(tree, "change_points")), 1);
+    assert_string_equal(text_of(json_member(tree, "change_points"), 0, "job"), "job 10");
+    cJSON_Delete(tree);
+    fini(&made);
+}
+
 static void a_workload_without_pages_is_followed_by_its_seconds(void **state)
 {
     (void)state;
@@ -173,6 +193,7 @@ int main(void)
         cmocka_unit_test(shows_the_recommended_arm_and_where_it_changed),
         cmocka_unit_test(an_update_is_a_split_and_no_change),
         cmocka_unit_test(each_database_is_a_series_of_its_own),
+        cmocka_unit_test(a_database_is_one_series_whatever_the_case_of_its_name),
         cmocka_unit_test(a_workload_without_pages_is_followed_by_its_seconds),
         cmocka_unit_test(reports_without_figures_give_no_point),
     };

@@ -170,6 +170,9 @@ static void an_instance_with_jobs_or_intents_cannot_be_deleted(void **state)
     kit_ok(store_intent_insert(db, &intent, &err), &err);
     assert_int_equal(store_instance_delete(db, "sql01", -1, &err), -1);
     assert_int_equal(err.code, ERR_CONFLICT);
+    kit_ok(store_intent_close(db, "i1", "failed", "it was refused", &err), &err);
+    assert_int_equal(store_instance_delete(db, "sql01", -1, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
     kit_ok(store_intent_close(db, "i1", "undone", NULL, &err), &err);
     assert_int_equal(store_instance_delete(db, "sql01", 7, &err), -1);
     assert_int_equal(err.code, ERR_CONFLICT);

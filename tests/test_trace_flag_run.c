@@ -278,17 +278,25 @@ static void a_job_tells_its_phase_and_how_far_it_is(void **state)
 
 #define NO_EFFECT(times) "{'do':'skip','match':'DBCC TRACEOFF','times':" times "}"
 
+/* A job on such a server, ended; *out_id is the caller's. */
+static cJSON *run_without_effect(struct harness *house, const char *fault, char **out_id)
+{
+    harness_register(house, FLAG_ALLOW);
+    flag_fault(house, fault);
+    *out_id = harness_submit(house, FLAG_JOB_PAIR);
+    cJSON *job = harness_wait(house, *out_id);
+    assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEOFF"), 2);
+    return job;
+}
+
 static void a_flag_that_stayed_on_once_is_switched_off_again(void **state)
 {
     (void)state;
+    char *id = NULL;
     struct harness *house = harness_start(NULL);
-    harness_register(house, FLAG_ALLOW);
-    flag_fault(house, NO_EFFECT("1"));
-    char *id = harness_submit(house, FLAG_JOB_PAIR);
-    cJSON *job = harness_wait(house, id);
+    cJSON *job = run_without_effect(house, NO_EFFECT("1"), &id);
     assert_string_not_equal(text_at(job, "state"), "failed");
     assert_string_equal(text_at(job, "cleanup"), "done");
-    assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEOFF"), 2);
     assert_false(flag_is_on(house, 3042));
     cJSON_Delete(job);
     free(id);
@@ -299,15 +307,12 @@ static void a_flag_that_stayed_on_once_is_switched_off_again(void **state)
 static void a_flag_that_stays_on_ends_the_job_and_is_told(void **state)
 {
     (void)state;
+    char *id = NULL;
     struct harness *house = harness_start(NULL);
-    harness_register(house, FLAG_ALLOW);
-    flag_fault(house, NO_EFFECT("2"));
-    char *id = harness_submit(house, FLAG_JOB_PAIR);
-    cJSON *job = harness_wait(house, id);
+    cJSON *job = run_without_effect(house, NO_EFFECT("2"), &id);
     assert_string_equal(text_at(job, "state"), "failed");
     assert_string_equal(text_at(job, "cleanup"), "failed");
     assert_non_null(strstr(text_at(job, "error/message"), "could not be put back"));
-    assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEOFF"), 2);
     assert_int_equal(sim_count_statements(house->sim, "DBCC TRACEON"), 1);
     cJSON *report = get(house, id, "report");
     assert_string_equal(text_at(report, "left_behind/0/object"), "3042");

@@ -136,15 +136,65 @@ static void the_next_job_tries_it_again(void **state)
     harness_stop(house);
 }
 
-/* What is left there is nothing of the server that the name stands for now. */
+/* PUT of the instance with this port; its answer must have this status. */
+static cJSON *put_port(struct harness *house, const char *target, int port, int status)
+{
+    char *body = mem_format("{'host':'127.0.0.1','port':%d,'login':'sa','environment':'test',"
+                            "'password':{'env':'SWEETSPOT_SECRET_SIM'}," FLAG_ALLOW "}",
+                            port);
+    cJSON *answer = harness_call(house, "PUT", target, body, status);
+    free(body);
+    return answer;
+}
+
+static void expect_refusal(cJSON *problem)
+{
+    static const char *const words[] = {"not undone there: trace_flag 3042 (refused by the server)",
+                                        "`sweetspot reconcile sql01`", "?forget=true"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        assert_non_null(strstr(text_at(problem, "detail"), words[i]));
+    cJSON_Delete(problem);
+}
+
+static void an_instance_with_something_left_is_only_deleted_on_ones_word(void **state)
+{
+    (void)state;
+    struct harness *house = flag_house();
+    char *id = leave_flag(house);
+    expect_refusal(harness_call(house, "DELETE", "/v1/instances/sql01", NULL, 409));
+    cJSON *problem = harness_call(house, "DELETE", "/v1/instances/sql01?forget=1", NULL, 400);
+    assert_string_equal(text_at(problem, "errors/0/parameter"), "forget");
+    cJSON_Delete(problem);
+    expect_one(house, "{'dry_run':true}", "trace_flag", "failed", "sysadmin"); /* as it was */
+    cJSON_Delete(harness_call(house, "DELETE", "/v1/instances/sql01?forget=true", NULL, 204));
+    expect_cleanup(house, id, "failed");
+    assert_true(flag_is_on(house, 3042));
+    free(id);
+    harness_stop(house);
+}
+
+static void an_instance_whose_left_things_are_undone_is_deleted(void **state)
+{
+    (void)state;
+    struct harness *house = flag_house();
+    free(leave_flag(house));
+    sim_fault_clear(house->sim);
+    expect_one(house, "{}", "trace_flag", "undone", NULL);
+    cJSON_Delete(harness_call(house, "DELETE", "/v1/instances/sql01", NULL, 204));
+    harness_stop(house);
+}
+
+/* What is left there is nothing of the server that the name stands for now: the name gets another
+ * server only when one says that it is forgotten. */
 static void another_server_of_the_name_is_left_alone(void **state)
 {
     (void)state;
     struct harness *house = flag_house();
     char *id = leave_flag(house);
     sim_fault_clear(house->sim);
-    sweep_register(house, "sql01", 1, FLAG_ALLOW, 200);
-    sweep_register(house, "sql01", sim_port(house->sim), FLAG_ALLOW, 200);
+    expect_refusal(put_port(house, "/v1/instances/sql01", 1, 409));
+    cJSON_Delete(put_port(house, "/v1/instances/sql01?forget=true", 1, 200));
+    cJSON_Delete(put_port(house, "/v1/instances/sql01", sim_port(house->sim), 200));
     expect_none(house);
     expect_cleanup(house, id, "failed");
     assert_true(flag_is_on(house, 3042));
@@ -194,6 +244,8 @@ int main(void)
         cmocka_unit_test(a_refused_flag_is_shown_and_undone_on_request),
         cmocka_unit_test(a_flag_that_is_left_is_not_measured),
         cmocka_unit_test(the_next_job_tries_it_again),
+        cmocka_unit_test(an_instance_with_something_left_is_only_deleted_on_ones_word),
+        cmocka_unit_test(an_instance_whose_left_things_are_undone_is_deleted),
         cmocka_unit_test(another_server_of_the_name_is_left_alone),
         cmocka_unit_test(a_refused_table_holds_nothing_and_is_dropped_later),
     };

@@ -102,6 +102,8 @@ static void a_window_over_midnight_belongs_to_the_day_it_opens(void **state)
     (void)state;
 #define FRIDAY_NIGHT "[" BERLIN(FRI, "22:00", "02:00") "]"
 #define SATURDAY "[" BERLIN(SAT, "00:00", "00:00") "]"
+#define WHOLE_SATURDAY "[" BERLIN(SAT, "00:00", "24:00") "]"
+#define TO_MIDNIGHT "[" BERLIN(SAT, "22:00", "24:00") "]"
 #define FROM_TEN "[" BERLIN(SAT, "22:00", "22:00") "]"
     static const struct window_case cases[] = {
         {FRIDAY_NIGHT, "2026-06-04T23:00:00Z", false, "2026-06-05T20:00:00Z"},
@@ -110,6 +112,10 @@ static void a_window_over_midnight_belongs_to_the_day_it_opens(void **state)
         {FRIDAY_NIGHT, "2026-06-06T00:00:00Z", false, "2026-06-12T20:00:00Z"},
         {SATURDAY, "2026-06-05T21:59:59Z", false, "2026-06-05T22:00:00Z"},
         {SATURDAY, "2026-06-05T22:00:00Z", true, "2026-06-06T22:00:00Z"},
+        {WHOLE_SATURDAY, "2026-06-05T21:59:59Z", false, "2026-06-05T22:00:00Z"},
+        {WHOLE_SATURDAY, "2026-06-06T21:59:59Z", true, "2026-06-06T22:00:00Z"},
+        {WHOLE_SATURDAY, "2026-06-06T22:00:00Z", false, "2026-06-12T22:00:00Z"},
+        {TO_MIDNIGHT, "2026-06-06T20:00:00Z", true, "2026-06-06T22:00:00Z"},
         {FROM_TEN, "2026-06-07T19:59:59Z", true, "2026-06-07T20:00:00Z"},
         {FROM_TEN, "2026-06-07T20:00:00Z", false, "2026-06-13T20:00:00Z"},
     };
@@ -182,6 +188,7 @@ static void what_cannot_be_read_is_an_error_and_not_open(void **state)
         {"[" BERLIN("\"Sat\"", "01:00", "05:00") "]", ERR_INPUT},
         {"[" BERLIN(SAT, "24:00", "05:00") "]", ERR_INPUT},
         {"[" BERLIN(SAT, "01:00", "05:60") "]", ERR_INPUT},
+        {"[" BERLIN(SAT, "01:00", "24:01") "]", ERR_INPUT},
         {"[" BERLIN(SAT, "1:000", "05:00") "]", ERR_INPUT},
         {"[{}]", ERR_INPUT},
         {"[null]", ERR_INPUT},

@@ -24,6 +24,7 @@ static const struct option options[] = {
     {"--html", NULL, CLI_OPTION_HTML, MEMBER(html), "print a page for a browser, which needs nothing else"},
     {"--no-checksum", NULL, CLI_OPTION_NO_CHECKSUM, MEMBER(no_checksum), "read evidence whatever its checksum says"},
     {"--dry-run", NULL, CLI_OPTION_DRY_RUN, MEMBER(dry_run), "change nothing, only show what would be undone"},
+    {"--forget", NULL, CLI_OPTION_FORGET, MEMBER(forget), "put, delete: forget what the server refused to undo"},
     {"--step", "KIND", CLI_OPTION_AGENT, MEMBER(step), "curl (Windows), powershell (Windows) or rest (SQL Server 2025, Azure)"},
     {"--name", "NAME", CLI_OPTION_AGENT, MEMBER(name), "the job's name; else made of the definition's kind and instance"},
     {"--minutes", "MINUTES", CLI_OPTION_AGENT, MEMBER(minutes), "how long it waits for the verdict, 1 to 1440; else 480"},

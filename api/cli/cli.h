@@ -29,6 +29,7 @@ enum cli_option {
     CLI_OPTION_DRY_RUN = 16,
     CLI_OPTION_HTML = 32,
     CLI_OPTION_AGENT = 64, /* those of agent-job */
+    CLI_OPTION_FORGET = 128,
 };
 
 /* How long a job is waited for while its server does not answer: a restart, with clean-up of the
@@ -48,7 +49,7 @@ struct cli_args {
     bool url_given, token_file_given;             /* on the command line, not in the environment */
     const char *step, *name, *minutes, *database; /* of agent-job; NULL: not given */
     bool credential;
-    bool wait, json, markdown, html, no_checksum, dry_run, no_color, help, version;
+    bool wait, json, markdown, html, no_checksum, dry_run, forget, no_color, help, version;
 };
 
 struct http;

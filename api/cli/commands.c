@@ -252,7 +252,7 @@ static int ask_instance(struct http *http, const struct cli_args *args, const ch
 {
     struct http_answer answer = {0};
     char *escaped = http_escape(name);
-    char *path = mem_format("/v1/instances/%s", escaped);
+    char *path = mem_format("/v1/instances/%s%s", escaped, args->forget ? "?forget=true" : "");
     struct http_request request = {.method = method, .path = path};
     if (body) {
         request.body = buf_text(body);
@@ -308,11 +308,11 @@ static int run_instances(struct http *http, const struct cli_args *args)
     const char *action = args->operand_count > 0 ? args->operands[0] : "list";
     const char *name = args->operands[1];
     const char *file = args->operands[2];
-    if (strcmp(action, "list") == 0 && !name)
+    if (strcmp(action, "list") == 0 && !name && !args->forget)
         return list_instances(http, args);
     if (strcmp(action, "put") == 0 && file)
         return put_instance(http, args, name, file);
-    if (strcmp(action, "check") == 0 && name && !file)
+    if (strcmp(action, "check") == 0 && name && !file && !args->forget)
         return check_instance(http, args, name);
     if (strcmp(action, "delete") == 0 && name && !file)
         return ask_instance(http, args, "DELETE", name, NULL);
@@ -359,7 +359,7 @@ const struct cli_command cli_commands[] = {
     {"verdict", "ID [--wait] [--json]", "Exit with 0 when the job ended well and nothing regressed, else 1; with --wait after its end.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, calls_verdict, false},
     {"retry", "ID [--wait] [--json]", "Submit an ended job once more; print the new job's id.", 1, 1, CLI_OPTION_WAIT | CLI_OPTION_JSON, calls_retry, false},
     {"kinds", "[--json]", "List what can be measured, its parameters and the permissions it needs.", 0, 0, CLI_OPTION_JSON, calls_kinds, false},
-    {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON, run_instances, false},
+    {"instances", "[list | put NAME FILE|- | check NAME | delete NAME] [--forget] [--json]", "List, make, check or delete the SQL Servers that jobs may name.", 0, 3, CLI_OPTION_JSON | CLI_OPTION_FORGET, run_instances, false},
     {"reconcile", "NAME [--dry-run] [--json]", "Undo what jobs left on the instance NAME; with --dry-run only show it.", 1, 1, CLI_OPTION_DRY_RUN | CLI_OPTION_JSON, run_reconcile, false},
     {"agent-job", "FILE|- --step curl|powershell|rest [--name NAME] [--url URL] [--token-file FILE | --credential] [--minutes MINUTES]", "Print the T-SQL that makes a SQL Server Agent job of the definition in FILE: it submits it and fails when the verdict is bad. --url and --token-file are as seen from the SQL Server. Asks no server.", 1, 1, CLI_OPTION_AGENT, agent_job_run, true},
     {"health", "", "Ask whether the server is ready.", 0, 0, CLI_OPTION_ALWAYS, run_health, false},

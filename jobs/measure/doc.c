@@ -138,6 +138,21 @@ void doc_table_end(struct doc *doc)
     doc->columns = NULL;
 }
 
+void doc_rows(struct doc *doc, const char *name, const struct doc_column *columns, size_t count,
+              const cJSON *rows)
+{
+    const cJSON *row = NULL;
+    doc_table(doc, name, columns, count);
+    cJSON_ArrayForEach(row, rows) {
+        doc_row(doc, false);
+        for (size_t i = 0; i < count; i++) {
+            doc_cell(doc);
+            columns[i].write(doc, columns[i].member ? json_member(row, columns[i].member) : row);
+        }
+    }
+    doc_table_end(doc);
+}
+
 void doc_code(struct doc *doc, const char *title, const char *language, const char *text)
 {
     if (doc->form == DOC_MARKDOWN) {
@@ -247,12 +262,49 @@ void doc_count(struct doc *doc, double value)
         doc_unknown(doc);
 }
 
+/* --- writers of columns ------------------------------------------------------------------------
+ */
+
+static double number_of(const cJSON *value)
+{
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
+}
+
+void doc_write_text(struct doc *doc, const cJSON *value)
+{
+    doc_text(doc, cJSON_GetStringValue(value));
+}
+
+void doc_write_verdict_word(struct doc *doc, const cJSON *value)
+{
+    doc_verdict_word(doc, cJSON_GetStringValue(value));
+}
+
+void doc_write_rate(struct doc *doc, const cJSON *value)
+{
+    doc_rate(doc, number_of(value));
+}
+
+void doc_write_ratio(struct doc *doc, const cJSON *value)
+{
+    doc_ratio(doc, number_of(value), number_of(value));
+}
+
+void doc_write_percent(struct doc *doc, const cJSON *value)
+{
+    doc_percent(doc, number_of(value));
+}
+
+void doc_write_count(struct doc *doc, const cJSON *value)
+{
+    doc_count(doc, number_of(value));
+}
+
 /* --- members of a report --------------------------------------------------------------------- */
 
 double doc_number_of(const cJSON *object, const char *name)
 {
-    const cJSON *member = json_member(object, name);
-    return cJSON_IsNumber(member) ? member->valuedouble : NAN;
+    return number_of(json_member(object, name));
 }
 
 const char *doc_text_of(const cJSON *object, const char *name)

@@ -20,9 +20,17 @@ enum doc_part {
 };
 #define DOC_PART_COUNT (DOC_STRONG + 1)
 
+struct doc;
+
+/* Writes one cell; value may be NULL or of any type. */
+typedef void doc_writer(struct doc *doc, const cJSON *value);
+
 struct doc_column {
     const char *title;
     bool is_number; /* set to the right */
+    /* of tables that doc_rows writes */
+    const char *member; /* of a row; NULL: the writer gets the row itself */
+    doc_writer *write;
 };
 
 struct doc {
@@ -51,6 +59,10 @@ void doc_row(struct doc *doc, bool is_chosen);
 void doc_cell(struct doc *doc);
 void doc_table_end(struct doc *doc);
 
+/* A whole table: a row for each item of rows, each cell by its column's writer. */
+void doc_rows(struct doc *doc, const char *name, const struct doc_column *columns, size_t count,
+              const cJSON *rows);
+
 /* A block to be copied: what it is, its language, its text. */
 void doc_code(struct doc *doc, const char *title, const char *language, const char *text);
 
@@ -72,6 +84,11 @@ void doc_rate(struct doc *doc, double value);                 /* 4 to 6 digits *
 void doc_ratio(struct doc *doc, double value, double beside); /* decimals fit `beside` */
 void doc_percent(struct doc *doc, double share);              /* 0.9375: 93.75 % */
 void doc_count(struct doc *doc, double value);
+
+/* The same as writers of columns; what is no text or number is unknown. A ratio has the decimals
+ * that fit itself. */
+doc_writer doc_write_text, doc_write_verdict_word;
+doc_writer doc_write_rate, doc_write_ratio, doc_write_percent, doc_write_count;
 
 /* --- members of a report */
 

@@ -69,42 +69,35 @@ static void add_pair(struct doc *doc, const cJSON *pair, double unit)
     doc_rate(doc, on / unit);
 }
 
+static void write_ratios(struct doc *doc, const cJSON *pair)
+{
+    add_pair(doc, pair, 1);
+}
+
+static void write_sizes(struct doc *doc, const cJSON *pair)
+{
+    add_pair(doc, pair, MIB);
+}
+
+/* clang-format off */
 static const struct doc_column columns[] = {
-    {"flag", true},      {"database", false}, {"server seconds", true},
-    {"interval", false}, {"elapsed", true},   {"compression", true},
-    {"file, MiB", true}, {"peak, MiB", true}, {"verdict", false},
+    {"flag",           true,  "flag",              doc_write_count},
+    {"database",       false, "database",          doc_write_text},
+    {"server seconds", true,  "ratio",             doc_write_ratio},
+    {"interval",       false, NULL,                text_interval},
+    {"elapsed",        true,  "ratio_elapsed",     doc_write_ratio},
+    {"compression",    true,  "compression_ratio", write_ratios},
+    {"file, MiB",      true,  "file_bytes",        write_sizes},
+    {"peak, MiB",      true,  "peak_file_bytes",   write_sizes},
+    {"verdict",        false, "verdict",           doc_write_verdict_word},
 };
+/* clang-format on */
 
 void text_flag_section(struct doc *doc, const cJSON *rows)
 {
-    const cJSON *row = NULL;
     doc_heading(doc, "Overhead");
     doc_begin(doc, DOC_PARAGRAPH);
     doc_say(doc, "Times with the flag on / off: above 1 is slower. Sizes are off / on.");
     doc_end(doc, DOC_PARAGRAPH);
-    doc_table(doc, "Overhead", columns, sizeof columns / sizeof columns[0]);
-    cJSON_ArrayForEach(row, rows) {
-        double ratio = doc_number_of(row, "ratio");
-        double elapsed = doc_number_of(row, "ratio_elapsed");
-        doc_row(doc, false);
-        doc_cell(doc);
-        doc_count(doc, doc_number_of(row, "flag"));
-        doc_cell(doc);
-        doc_text(doc, doc_text_of(row, "database"));
-        doc_cell(doc);
-        doc_ratio(doc, ratio, ratio);
-        doc_cell(doc);
-        text_interval(doc, row);
-        doc_cell(doc);
-        doc_ratio(doc, elapsed, elapsed);
-        doc_cell(doc);
-        add_pair(doc, json_member(row, "compression_ratio"), 1);
-        doc_cell(doc);
-        add_pair(doc, json_member(row, "file_bytes"), MIB);
-        doc_cell(doc);
-        add_pair(doc, json_member(row, "peak_file_bytes"), MIB);
-        doc_cell(doc);
-        doc_verdict_word(doc, doc_text_of(row, "verdict"));
-    }
-    doc_table_end(doc);
+    doc_rows(doc, "Overhead", columns, sizeof columns / sizeof columns[0], rows);
 }

@@ -5,24 +5,6 @@
 
 #define COLUMNS(table) (sizeof(table) / sizeof((table)[0]))
 
-static const struct doc_column overhead_columns[] = {
-    {"with", false}, {"ratio", true}, {"interval", false}, {"verdict", false}};
-static const struct doc_column target_columns[] = {
-    {"target", false}, {"MiB/s", true}, {"of the ceiling", true}, {"verdict", false}};
-static const struct doc_column file_columns[] = {
-    {"file", false}, {"drive", false}, {"MiB/s", true}, {"ms of waiting a MiB", true}};
-static const struct doc_column history_columns[] = {
-    {"database", false},
-    {"type", false},
-    {"n", true},
-    {"data", false},
-    {"to the device", false},
-    {"compression", true},
-    {"median of data, at least and at most", false},
-    {"change a month", false},
-};
-static const struct doc_column excluded_columns[] = {{"backups", true}, {"why", false}};
-
 #define FIRST_LINE_DATABASES 4 /* more are told below */
 
 /* --- overhead: trace_flag, snapshot_overhead ------------------------------------------------ */
@@ -102,9 +84,17 @@ static void overhead_verdict(struct doc *doc, const cJSON *rows)
     doc_say(doc, ".");
 }
 
+/* clang-format off */
+static const struct doc_column overhead_columns[] = {
+    {"with",     false, NULL,      add_subject},
+    {"ratio",    true,  "ratio",   doc_write_ratio},
+    {"interval", false, NULL,      text_interval},
+    {"verdict",  false, "verdict", doc_write_verdict_word},
+};
+/* clang-format on */
+
 static void overhead_section(struct doc *doc, const cJSON *rows)
 {
-    const cJSON *row = NULL;
     if (is_of_flag(cJSON_GetArrayItem(rows, 0))) {
         text_flag_section(doc, rows);
         return;
@@ -113,20 +103,7 @@ static void overhead_section(struct doc *doc, const cJSON *rows)
     doc_begin(doc, DOC_PARAGRAPH);
     doc_say(doc, "Times with / times without: above 1 is slower.");
     doc_end(doc, DOC_PARAGRAPH);
-    doc_table(doc, "Overhead", overhead_columns, COLUMNS(overhead_columns));
-    cJSON_ArrayForEach(row, rows) {
-        double ratio = doc_number_of(row, "ratio");
-        doc_row(doc, false);
-        doc_cell(doc);
-        add_subject(doc, row);
-        doc_cell(doc);
-        doc_ratio(doc, ratio, ratio);
-        doc_cell(doc);
-        text_interval(doc, row);
-        doc_cell(doc);
-        doc_verdict_word(doc, doc_text_of(row, "verdict"));
-    }
-    doc_table_end(doc);
+    doc_rows(doc, "Overhead", overhead_columns, COLUMNS(overhead_columns), rows);
 }
 
 /* What the first and the next snapshot cost, in words. */
@@ -227,24 +204,27 @@ static void add_list(struct doc *doc, const char *title, const cJSON *target, co
     doc_end(doc, DOC_LIST);
 }
 
+/* clang-format off */
+static const struct doc_column target_columns[] = {
+    {"target",         false, "name",                doc_write_text},
+    {"MiB/s",          true,  "rate_mib_s",          doc_write_rate},
+    {"of the ceiling", true,  "fraction_of_ceiling", doc_write_percent},
+    {"verdict",        false, "verdict",             doc_write_text},
+};
+static const struct doc_column file_columns[] = {
+    {"file",                false, "file",             doc_write_text},
+    {"drive",               false, "volume",           doc_write_text},
+    {"MiB/s",               true,  "mib_s",            doc_write_rate},
+    {"ms of waiting a MiB", true,  "stall_ms_per_mib", doc_write_rate},
+};
+/* clang-format on */
+
 static void add_targets(struct doc *doc, const cJSON *targets)
 {
     const cJSON *target = NULL;
     if (cJSON_GetArraySize(targets) == 0)
         return;
-    doc_table(doc, "Targets", target_columns, COLUMNS(target_columns));
-    cJSON_ArrayForEach(target, targets) {
-        doc_row(doc, false);
-        doc_cell(doc);
-        doc_text(doc, doc_text_of(target, "name"));
-        doc_cell(doc);
-        doc_rate(doc, doc_number_of(target, "rate_mib_s"));
-        doc_cell(doc);
-        doc_percent(doc, doc_number_of(target, "fraction_of_ceiling"));
-        doc_cell(doc);
-        doc_text(doc, doc_text_of(target, "verdict"));
-    }
-    doc_table_end(doc);
+    doc_rows(doc, "Targets", target_columns, COLUMNS(target_columns), targets);
     cJSON_ArrayForEach(target, targets) {
         add_list(doc, "Evidence", target, "evidence");
         add_list(doc, "Advice", target, "advice");
@@ -254,22 +234,8 @@ static void add_targets(struct doc *doc, const cJSON *targets)
 /* What each data file and its drive gave while the database was only read. */
 static void add_read_files(struct doc *doc, const cJSON *files)
 {
-    const cJSON *file = NULL;
-    if (cJSON_GetArraySize(files) == 0)
-        return;
-    doc_table(doc, "Data files", file_columns, COLUMNS(file_columns));
-    cJSON_ArrayForEach(file, files) {
-        doc_row(doc, false);
-        doc_cell(doc);
-        doc_text(doc, doc_text_of(file, "file"));
-        doc_cell(doc);
-        doc_text(doc, doc_text_of(file, "volume"));
-        doc_cell(doc);
-        doc_rate(doc, doc_number_of(file, "mib_s"));
-        doc_cell(doc);
-        doc_rate(doc, doc_number_of(file, "stall_ms_per_mib"));
-    }
-    doc_table_end(doc);
+    if (cJSON_GetArraySize(files) > 0)
+        doc_rows(doc, "Data files", file_columns, COLUMNS(file_columns), files);
 }
 
 static void bottleneck_section(struct doc *doc, const cJSON *rows)
@@ -347,53 +313,44 @@ static void add_band(struct doc *doc, const cJSON *spread)
         doc_rate(doc, doc_number_of(spread, "high"));
 }
 
+static void write_reason(struct doc *doc, const cJSON *row)
+{
+    const char *detail = doc_text_of(row, "detail");
+    doc_text(doc, detail ? detail : doc_text_of(row, "reason"));
+}
+
+/* clang-format off */
+static const struct doc_column history_columns[] = {
+    {"database",        false, "database",      doc_write_text},
+    {"type",            false, "type",          doc_write_text},
+    {"n",               true,  "n",             doc_write_count},
+    {"data",            false, "logical_mib_s", add_spread},
+    {"to the device",   false, "device_mib_s",  add_spread},
+    {"compression",     true,  "ratio",         doc_write_ratio},
+    {"median of data, at least and at most", false, "logical_mib_s", add_band},
+    {"change a month",  false, "trend",         add_trend},
+};
+static const struct doc_column excluded_columns[] = {
+    {"backups", true,  "n",  doc_write_count},
+    {"why",     false, NULL, write_reason},
+};
+/* clang-format on */
+
 static void history_section(struct doc *doc, const cJSON *rows)
 {
-    const cJSON *row = NULL;
     doc_heading(doc, "History");
     doc_begin(doc, DOC_PARAGRAPH);
     doc_say(doc,
             "MiB/s: median (5th to 95th percentile). msdb keeps whole seconds: the true median "
             "of the data's speed lies within the last column but one.");
     doc_end(doc, DOC_PARAGRAPH);
-    doc_table(doc, "History", history_columns, COLUMNS(history_columns));
-    cJSON_ArrayForEach(row, rows) {
-        double ratio = doc_number_of(row, "ratio");
-        doc_row(doc, false);
-        doc_cell(doc);
-        doc_text(doc, doc_text_of(row, "database"));
-        doc_cell(doc);
-        doc_text(doc, doc_text_of(row, "type"));
-        doc_cell(doc);
-        doc_count(doc, doc_number_of(row, "n"));
-        doc_cell(doc);
-        add_spread(doc, json_member(row, "logical_mib_s"));
-        doc_cell(doc);
-        add_spread(doc, json_member(row, "device_mib_s"));
-        doc_cell(doc);
-        doc_ratio(doc, ratio, ratio);
-        doc_cell(doc);
-        add_band(doc, json_member(row, "logical_mib_s"));
-        doc_cell(doc);
-        add_trend(doc, json_member(row, "trend"));
-    }
-    doc_table_end(doc);
+    doc_rows(doc, "History", history_columns, COLUMNS(history_columns), rows);
 }
 
 static void excluded_section(struct doc *doc, const cJSON *rows)
 {
-    const cJSON *row = NULL;
     doc_heading(doc, "Left out");
-    doc_table(doc, "Left out", excluded_columns, COLUMNS(excluded_columns));
-    cJSON_ArrayForEach(row, rows) {
-        const char *detail = doc_text_of(row, "detail");
-        doc_row(doc, false);
-        doc_cell(doc);
-        doc_count(doc, doc_number_of(row, "n"));
-        doc_cell(doc);
-        doc_text(doc, detail ? detail : doc_text_of(row, "reason"));
-    }
-    doc_table_end(doc);
+    doc_rows(doc, "Left out", excluded_columns, COLUMNS(excluded_columns), rows);
 }
 
 /* --- confirmation ---------------------------------------------------------------------------- */

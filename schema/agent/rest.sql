@@ -5,7 +5,7 @@ SET NOCOUNT ON;
 DECLARE @api nvarchar(4000) = N'{{url}}/v1/jobs';
 DECLARE @definition nvarchar(max) = N'{{definition}}';
 DECLARE @headers nvarchar(4000) = N'{"Idempotency-Key":"{{key}}-$(ESCAPE_SQUOTE(STEPID))"}';
-DECLARE @until datetime = DATEADD(minute, {{minutes}}, GETDATE());
+DECLARE @until datetime2 = DATEADD(minute, {{minutes}}, SYSUTCDATETIME()); /* clocks that are put forward end nothing */
 DECLARE @url nvarchar(4000), @status int, @answer nvarchar(max), @state nvarchar(20), @text nvarchar(2000);
 
 EXEC @status = sys.sp_invoke_external_rest_endpoint @url = @api, @method = N'POST', @timeout = 60,
@@ -22,7 +22,7 @@ END;
 SET @url = @api + N'/' + JSON_VALUE(@answer, N'$.result.id');
 SET @headers = N'{"Prefer":"wait=60"}';
 SET @state = N'queued';
-WHILE @state IN (N'queued', N'waiting', N'running') AND GETDATE() < @until
+WHILE @state IN (N'queued', N'waiting', N'running') AND SYSUTCDATETIME() < @until
 BEGIN
     SET @answer = NULL;
     BEGIN TRY

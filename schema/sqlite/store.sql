@@ -133,7 +133,7 @@ SELECT version,
         AND state IN ('queued', 'waiting'))
     OR EXISTS (SELECT 1 FROM job WHERE state = 'running'
         AND state <> 'succeeded' AND instance = ?1),
-    EXISTS (SELECT 1 FROM intent WHERE instance = ?1 AND state = 'open')
+    EXISTS (SELECT 1 FROM intent WHERE instance = ?1 AND state IN ('open', 'failed'))
 FROM instance WHERE name = ?1;
 
 -- name: instance_is_used
@@ -142,7 +142,7 @@ SELECT EXISTS (SELECT 1 FROM job WHERE instance = ?1 AND exclusive IN (0, 1)
         AND state IN ('queued', 'waiting') AND started_at <> 0)
     OR EXISTS (SELECT 1 FROM job WHERE state = 'running'
         AND state <> 'succeeded' AND instance = ?1)
-    OR EXISTS (SELECT 1 FROM intent WHERE instance = ?1 AND state = 'open');
+    OR EXISTS (SELECT 1 FROM intent WHERE instance = ?1 AND state IN ('open', 'failed'));
 
 -- name: instance_delete
 -- Its ended jobs stay.
@@ -604,7 +604,7 @@ SELECT {intent_columns} FROM intent WHERE instance = ?1 AND (?2 IS NULL OR state
 SELECT {intent_columns} FROM intent WHERE instance = ?1 AND state IN ('open', 'failed') ORDER BY id;
 
 -- name: intent_abandon
--- What the server refused to undo is not tried on another server that gets the name.
+-- The caller says so: what the server refused to undo is not tried any more, and holds nothing.
 UPDATE intent SET state = 'abandoned' WHERE instance = ?1 AND state = 'failed';
 
 -- name: intent_list_instance_state

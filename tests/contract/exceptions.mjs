@@ -17,12 +17,14 @@ export const EXCEPTIONS = [
   [/must be after not_before/, 'deadline against not_before'],
   [/no effect can be measured/, 'trace flag 3042 needs a compressed file'],
   [/goes together with custom_password/, 'custom_login and custom_password, both or none'],
+  [/is equal to from/, 'a window is a whole day or none'],
   [/needs ca_file/, 'verify_host needs ca_file'],
   [/needs "encryption": "require"/, 'ca_file needs encryption'],
   [/needs a number above 0/, 'snapshots [0] alone has nothing to compare'],
   [/a kind without trials has nothing to compare/, 'baseline is of kinds with trials'],
   [/must have at most \d+ members/, 'labels'],
   // what only the daemon or SQL Server knows
+  [/ca_file must not contain/, 'what a configuration file of the ODBC driver cannot hold'],
   [/UTF-16 units/, "SQL Server counts a name in UTF-16 units, JSON Schema in characters"],
   [/tempdb cannot be backed up|is a system database/, 'some databases are never measured'],
   [/is not in the instance's allow\.trace_flags/, 'allow of the instance'],
@@ -32,6 +34,6 @@ export const EXCEPTIONS = [
   [/this machine has no time zone|zoneinfo/, 'zones are those of the machine'],
   [/must be the full path|must be a full path/, 'a path as its platform has it'],
   [/there is no (instance|webhook|job) (of this name|with this id)/, 'what a body names must exist'],
-  [/^\/name is unknown/, "name may be there when it is the path's"],
+  [/^\/name must be "/, "name may be there when it is the path's"],
   [/must be a next_cursor of this list/, 'a cursor is what the list gave before'],
 ];
