@@ -3,6 +3,7 @@
 #include "server/store_rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS_WITH_PLAN 29
@@ -48,6 +49,13 @@ _Static_assert(sizeof job_fields / sizeof job_fields[0] == COLUMNS_WITH_PLAN, "o
 void job_row_fini(struct job_row *row)
 {
     row_fini(&job_shape, row);
+}
+
+void job_rows_free(struct job_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        job_row_fini(&rows[i]);
+    free(rows);
 }
 
 static int put_plan(struct db *db, const struct job_row *row, struct err *err)
