@@ -9,8 +9,8 @@
 #include "api/listen.h"
 #include "api/request.h"
 #include "api/route.h"
+#include "api/sending.h"
 #include "api/tls.h"
-#include "api/trace.h"
 #include "api/waiting.h"
 #include "server/clock.h"
 #include "server/limits.h"
@@ -18,7 +18,7 @@
 #include "server/mem.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +32,8 @@
 #define CONNECTION_BYTES 32768u /* headers of 32 kB are enough; more is 431 */
 #define IDLE_S 300u             /* a backstop only: the deadlines below come first */
 #define REQUEST_MS 30000        /* a request that takes longer to arrive is a slow attack */
-#define SEND_NS (120LL * 1000000000) /* an answer that nobody reads */
-#define STOP_NS (5LL * 1000000000)   /* how long http_stop waits for answers to be read */
-/* A year without plain HTTP, as RFC 6797 has it. No word of subdomains: they are not ours. */
-#define ONLY_TLS "max-age=31536000"
+#define REST_MS 100             /* between two tries to accept when no file is left */
+#define STOP_NS (5LL * 1000000000) /* how long http_stop waits for answers to be read */
 
 /* A connection, from accept to close. The deadline runs while the client has the word (a request
  * comes, an answer is read), never while we have it. libmicrohttpd's own time-out counts silence
@@ -131,84 +129,6 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     return req_new(cls, connection, target);
 }
 
-static void log_request(struct req *req)
-{
-    int64_t took_ns = clock_mono_ns() - req->began_ns;
-    char trace[TRACE_ID_SIZE] = "";
-    enum log_level level = req->answer.status >= 500 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG;
-    histogram_add(&req->http->times, took_ns);
-    if (!log_is_on(level))
-        return;
-    bool is_traced = trace_id_of(req_header(req, "traceparent"), trace);
-    log_event(level, "request", "method=%s target=%s who=%s status=%d took_us=%" PRId64 "%s%s",
-              log_quote(req->method), log_quote(req->target.raw),
-              log_quote(req->who ? req->who : ""), req->answer.status, took_ns / 1000,
-              is_traced ? " trace=" : "", trace);
-}
-
-static void add_headers(struct req *req, struct MHD_Response *response)
-{
-    const struct answer *answer = &req->answer;
-    (void)MHD_add_response_header(response, "X-Request-Id", req->id);
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Cache-Control",
-                                  answer->has_etag ? "no-cache" : "no-store");
-    if (req->http->tls) /* RFC 6797 7.2: never without */
-        (void)MHD_add_response_header(response, "Strict-Transport-Security", ONLY_TLS);
-    if (answer->has_content)
-        (void)MHD_add_response_header(response, "Content-Type", media_type(answer->media));
-    for (size_t i = 0; i < answer->header_count; i++)
-        (void)MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
-    if (answer->close)
-        (void)MHD_add_response_header(response, "Connection", "close");
-}
-
-static struct MHD_Response *kept_response(struct kept *kept)
-{
-    struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
-        kept->length, kept->body, kept_drop, kept);
-    if (!response)
-        kept_drop(kept);
-    return response;
-}
-
-/* Takes the body, or the stream, out of the answer. NULL: out of memory. */
-static struct MHD_Response *make_response(struct req *req)
-{
-    struct answer *answer = &req->answer;
-    struct stream *stream = answer->stream;
-    struct kept *kept = answer->kept;
-    char *body = answer->body;
-    answer->has_content = body || kept || stream;
-    answer->stream = NULL;
-    answer->kept = NULL;
-    answer->body = NULL;
-    if (stream)
-        return stream_response(stream, req->connection);
-    if (kept)
-        return kept_response(kept);
-    return MHD_create_response_from_buffer(answer->length, body,
-                                           body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-}
-
-/* Hands the answer to libmicrohttpd. */
-static enum MHD_Result send_answer(struct req *req)
-{
-    struct answer *answer = &req->answer;
-    struct conn *conn = conn_of(req->connection);
-    req->phase = REQ_ANSWERED;
-    log_request(req);
-    struct MHD_Response *response = make_response(req);
-    if (!response)
-        return MHD_NO; /* out of memory: libmicrohttpd closes */
-    add_headers(req, response);
-    deadline_set(req->http->deadlines, &conn->deadline, clock_mono_ns() + SEND_NS);
-    enum MHD_Result queued =
-        MHD_queue_response(req->connection, (unsigned)answer->status, response);
-    MHD_destroy_response(response); /* our reference; the connection has its own */
-    return queued;
-}
-
 /* After a handler or a step of it: sends, unless it is held. */
 static enum MHD_Result finish_step(struct req *req)
 {
@@ -216,7 +136,7 @@ static enum MHD_Result finish_step(struct req *req)
         return MHD_YES;
     assert(req->answer.status != 0); /* a handler answers or holds */
     leave(req->http, -1, 1);
-    return send_answer(req);
+    return sending_start(req);
 }
 
 static bool is_health(const struct req *req)
@@ -325,12 +245,16 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
     return strlen(text); /* target.h decodes */
 }
 
-/* libmicrohttpd logs each failed accept when files run out; one line a second tells as much. */
+/* libmicrohttpd logs each failed accept when files run out; one line a second tells as much. A
+ * thread of it that has no connection at all then tries again at once and for ever, and says so:
+ * nobody waits for it, so it may rest here. */
 static void PRINTF_LIKE(2, 0) on_log(void *cls, const char *format, va_list args)
 {
     static _Atomic int64_t last_ns;
     char text[256];
     (void)cls;
+    if (strstr(format, "busy waiting"))
+        (void)poll(NULL, 0, REST_MS);
     int64_t now_ns = clock_mono_ns();
     if (now_ns - atomic_load(&last_ns) < 1000000000)
         return;

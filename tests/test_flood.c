@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -210,6 +211,35 @@ static void without_files_open_connections_go_on_and_it_ends_with_them(void **st
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* A thread that has no connection to wait for must not try to accept without a pause. */
+static void without_files_and_connections_nobody_is_busy(void **state)
+{
+    enum { FILES = 256 };
+    struct http_kit *kit = *state;
+    struct rlimit before;
+    int fds[FILES];
+    int count = 0;
+    assert_served(kit, NULL); /* the store has what it needs */
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit few = {.rlim_cur = FILES, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (count < FILES && (fds[count] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+        count++;
+    assert_true(count > 1 && count < FILES);
+    for (int i = 1; i <= 2; i++) {
+        (void)close(fds[count - i]);
+        fds[count - i] = connect_only(kit->port);
+        assert_true(fds[count - i] >= 0);
+    }
+    int64_t began_ns = cpu_ns();
+    (void)poll(NULL, 0, 500); /* the time that is looked at */
+    assert_true(cpu_ns() - began_ns < INT64_C(250000000));
+    while (count > 0)
+        (void)close(fds[--count]);
+    assert_served(kit, NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /* --- endless ones -------------------------------------------------------------------------- */
 
 static size_t resident_kib(void)
@@ -309,6 +339,7 @@ int main(void)
         HTTP_TEST(idle_connections_do_not_keep_others_out),
         HTTP_TEST(who_says_nothing_makes_room_for_who_does),
         HTTP_TEST(without_files_open_connections_go_on_and_it_ends_with_them),
+        HTTP_TEST(without_files_and_connections_nobody_is_busy),
         HTTP_TEST(a_body_without_end_costs_no_memory),
         HTTP_TEST(guesses_come_to_nothing_and_are_told_to_slow_down),
     };
