@@ -146,25 +146,42 @@ static bool admit_token(struct req *req, const struct caller *caller, enum scope
 
 static bool admit_caller(struct req *req, const char *host, enum scope needed)
 {
-    char digest[HASH_HEX_SIZE];
     struct err err;
     struct caller caller;
     const char *authorization = req_header(req, "Authorization");
-    const char *shown = authorization ? hash_hex(bearer_of(authorization), digest) : NULL;
-    if (callers_look(req->http->callers, shown, &caller, &err) < 0) {
+    const char *token = authorization ? bearer_of(authorization) : "";
+    if (*token)
+        (void)hash_hex(token, req->digest);
+    if (callers_look(req->http->callers, *token ? req->digest : NULL, &caller, &err) < 0) {
         problem_err(req, &err);
         return false;
     }
     atomic_store(&req->http->has_tokens, caller.any);
     if (caller.found)
         return admit_token(req, &caller, needed);
-    if (caller.any || !req->http->on_loopback)
+    /* one that was revoked is no better than none, also when it was the last */
+    if (*token || caller.any || !req->http->on_loopback)
         return authorization ? refuse_token(req) : ask_for_token(req);
     if (!gate_is_loopback_host(host))
         return refuse_host(req);
     req->who = "loopback";
     req->scope = SCOPE_ADMIN;
     return true;
+}
+
+bool access_still(struct http *http, const char *digest, enum scope needed)
+{
+    struct caller caller;
+    struct err unsaid;
+    if (callers_look(http->callers, *digest ? digest : NULL, &caller, &unsaid) < 0)
+        return false;
+    return *digest ? caller.found && caller.scope >= needed : !caller.any && http->on_loopback;
+}
+
+void access_refuse_late(struct req *req)
+{
+    problem_answer(req, PROBLEM_UNAUTHORIZED, "the token was revoked while the call was held");
+    req_answer_header(req, "WWW-Authenticate", REALM ", error=\"invalid_token\"");
 }
 
 bool access_admit(struct req *req, const char *host)

@@ -16,6 +16,13 @@
  * Open routes (health) answer in all cases, but for the Host. */
 bool access_admit(struct req *req, const char *host);
 
+/* Whether who was admitted so still may: for what goes on after its request was let in. digest: as
+ * of struct req. False also when the store does not answer. */
+bool access_still(struct http *http, const char *digest, enum scope needed);
+
+/* Answers who was admitted, and is not any more: 401. */
+void access_refuse_late(struct req *req);
+
 /* The scope that a call of route needs; /metrics may be opened by a setting. */
 enum scope access_scope(const struct http_parts *parts, const struct route *route);
 

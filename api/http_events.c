@@ -1,4 +1,5 @@
 #include "api/http_events.h"
+#include "api/access.h"
 #include "api/event_page.h"
 #include "api/event_ring.h"
 #include "api/event_text.h"
@@ -25,10 +26,11 @@
 struct stream {
     struct events *events;
     struct MHD_Connection *connection;
-    char job[40];    /* "": all */
-    struct buf out;  /* what is being sent: head, one chunk or one comment */
-    size_t sent;     /* of it */
-    bool ends;       /* after `out` */
+    char job[40];               /* "": all */
+    char digest[HASH_HEX_SIZE]; /* of the token it was opened with; "": none */
+    struct buf out;             /* what is being sent: head, one chunk or one comment */
+    size_t sent;                /* of it */
+    bool ends;                  /* after `out` */
     int64_t live;    /* the progress of running trials up to here is sent. Its HTTP thread's */
     int64_t scanned; /* events up to here are sent or do not concern it. Its HTTP thread's; while it
                         is parked guarded by events.lock */
@@ -326,7 +328,7 @@ static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
     for (;;) {
         if (stream->sent < stream->out.length)
             return send_some(stream, out, max);
-        if (stream->ends)
+        if (stream->ends || !access_still(http, stream->digest, SCOPE_READ))
             return MHD_CONTENT_READER_END_OF_STREAM;
         buf_fini(&stream->out); /* one that waits holds no memory */
         stream->sent = 0;
@@ -367,6 +369,7 @@ struct stream *stream_open(struct events *events, const struct stream_place *pla
     struct stream *stream = mem_alloc(1, sizeof *stream);
     stream->events = events;
     (void)snprintf(stream->job, sizeof stream->job, "%s", place->job ? place->job : "");
+    (void)snprintf(stream->digest, sizeof stream->digest, "%s", place->digest);
     stream->scanned = place->after;
     lock_take(&events->lock);
     bool is_taken =

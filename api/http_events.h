@@ -32,9 +32,10 @@ int events_count(struct events *events);
 int events_idle_count(struct events *events);
 
 struct stream_place {
-    const char *job; /* NULL: the events of all jobs */
-    int64_t after;   /* events up to this id are not sent */
-    int64_t last;    /* the newest that the store had just now */
+    const char *job;    /* NULL: the events of all jobs */
+    int64_t after;      /* events up to this id are not sent */
+    int64_t last;       /* the newest that the store had just now */
+    const char *digest; /* of the caller's token, as of struct req: the stream ends with it */
 };
 /* A stream that first sends head, which is taken over. NULL when LIMIT_STREAMS are open, too
  * many requests are held (holding.h), or the service stops. */

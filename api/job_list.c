@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/job_view.h"
 #include "api/page.h"
+#include "jobs/kind.h"
 #include "jobs/state.h"
 #include "server/clock.h"
 #include "server/ids.h"
@@ -63,6 +64,10 @@ static int read_filter(struct req *req, struct job_filter *filter)
     filter->instance = req_query(req, "instance");
     if (filter->state && job_state_by_name(filter->state) == JOB_STATE_COUNT) {
         problem_parameter(req, "state", "must be the name of a state, such as queued or running");
+        return -1;
+    }
+    if (filter->kind && !kind_by_name(filter->kind)) {
+        problem_parameter(req, "kind", "must be the name of a kind; GET /v1/kinds lists them");
         return -1;
     }
     if (label && read_label(req, label, filter) < 0)

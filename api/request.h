@@ -72,6 +72,7 @@ struct req {
     enum media media;               /* what the client likes best of what the route sends */
     const struct route *route;      /* NULL: none has this method and path */
     enum scope scope;               /* of the caller */
+    char digest[HASH_HEX_SIZE];     /* hash_hex of the token that was shown; "": none */
     const char *who;                /* the caller: a token's name or "loopback"; NULL: not asked */
     bool refused;                   /* the gate said no; `answer` is filled */
 

@@ -69,7 +69,7 @@ static int open_work(struct db *db, void *arg, struct err *err)
 static void answer_stream(struct req *req, const struct opening *opening)
 {
     struct buf head = {0};
-    struct stream_place place = {opening->job, opening->after, opening->last};
+    struct stream_place place = {opening->job, opening->after, opening->last, req->digest};
     if (!opening->job && !opening->is_resumed)
         place.after = opening->last; /* from now on */
     buf_format(&head, "retry: %d\n\n", RETRY_MS);

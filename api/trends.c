@@ -3,6 +3,7 @@
 #include "api/job_view.h"
 #include "api/page.h"
 #include "jobs/compare.h"
+#include "jobs/kind.h"
 #include "jobs/series.h"
 #include "jobs/state.h"
 #include "server/ids.h"
@@ -88,6 +89,10 @@ void trend_get(struct req *req)
     if (!get->filter.instance || !get->filter.kind) {
         problem_parameter(req, get->filter.instance ? "kind" : "instance",
                           "is needed: a trend is of one instance and one kind");
+        return;
+    }
+    if (!kind_by_name(get->filter.kind)) {
+        problem_parameter(req, "kind", "must be the name of a kind; GET /v1/kinds lists them");
         return;
     }
     if (store_read(req->parts->store, trend_work, get, &err) < 0)

@@ -1,4 +1,5 @@
 #include "api/waiting.h"
+#include "api/access.h"
 #include "api/deadline.h"
 #include "api/holding.h"
 #include "api/http_inner.h"
@@ -9,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One held request; lives in its memory. */
 struct poll {
@@ -115,7 +117,13 @@ static bool let_go(struct poll *poll)
 static void resumed(struct req *req)
 {
     struct poll *poll = req->held_by;
-    poll->then(req, let_go(poll) ? WAITING_STOPPED : WAITING_OVER);
+    enum waiting_end end = let_go(poll) ? WAITING_STOPPED : WAITING_OVER;
+    /* what a submit stored is its caller's to know all the same */
+    bool reads = strcmp(req->method, "POST") != 0;
+    if (reads && !access_still(req->http, req->digest, access_scope(req->parts, req->route)))
+        access_refuse_late(req);
+    else
+        poll->then(req, end);
 }
 
 /* The client has gone: the request ends without having been resumed. */

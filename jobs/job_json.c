@@ -76,6 +76,7 @@ cJSON *job_to_json(const struct job_row *row, const struct job_current *current)
     cJSON_AddItemToObject(tree, "instance", json_text(row->instance));
     cJSON_AddItemToObject(tree, "state", json_text(row->state));
     cJSON_AddItemToObject(tree, "state_reason", json_text(row->state_reason));
+    cJSON_AddBoolToObject(tree, "cancel_requested", row->cancel_asked);
     cJSON_AddItemToObject(tree, "phase", json_text(row->phase));
     cJSON_AddItemToObject(tree, "cleanup", json_text(row->cleanup));
     cJSON_AddItemToObject(tree, "progress", progress_to_json(row, current));

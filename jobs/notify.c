@@ -186,7 +186,9 @@ bool notify_settle(struct delivery_row *row, const struct notify_try *done)
         mem_replace(&row->last_error, NULL);
         return false;
     }
-    char *said = mem_format("the receiver answered %ld", done->answer.status);
+    bool is_redirect = done->answer.status >= 300 && done->answer.status < 400;
+    char *said = mem_format("the receiver answered %ld%s", done->answer.status,
+                            is_redirect ? "; redirects are not followed" : "");
     mem_replace(&row->last_error, done->rc < 0 ? done->err.msg : said);
     free(said);
     if (may_be_retried(done) && tries <= (int64_t)JSON_COUNT(pauses_ms))

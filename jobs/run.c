@@ -199,7 +199,7 @@ int run_go_on(struct run *run, struct err *err)
 {
     static const char *const reasons[] = {
         [RUN_CANCEL] = "the job was cancelled",
-        [RUN_OVERTIME] = "the job's time is over",
+        [RUN_OVERTIME] = "the job's time is over (its deadline, or limits.minutes)",
         [RUN_WINDOW] = "the maintenance window closed",
         [RUN_BUSY] = "another Sweetspot measures on this server",
         [RUN_SHUTDOWN] = "the daemon is shutting down",

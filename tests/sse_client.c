@@ -46,15 +46,14 @@ static size_t line_length(struct client *client)
     return (size_t)(end - client->bytes) + 2;
 }
 
-struct sse sse_open(int port, const char *target, int64_t last_id)
+/* header: a whole line, or "". */
+static struct sse open_with(int port, const char *target, const char *header)
 {
     struct sse sse = {.client = client_open(port)};
-    char *resume = last_id < 0 ? mem_copy("") : mem_format("Last-Event-ID: %ld\r\n", (long)last_id);
     char *text = mem_format("GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
                             "%s\r\n",
-                            target, resume);
+                            target, header);
     client_send(&sse.client, text);
-    free(resume);
     free(text);
     bool is_stream = false;
     for (bool is_first = true;; is_first = false) {
@@ -68,6 +67,22 @@ struct sse sse_open(int port, const char *target, int64_t last_id)
             break;
     }
     assert_true(is_stream);
+    return sse;
+}
+
+struct sse sse_open(int port, const char *target, int64_t last_id)
+{
+    char *resume = last_id < 0 ? mem_copy("") : mem_format("Last-Event-ID: %ld\r\n", (long)last_id);
+    struct sse sse = open_with(port, target, resume);
+    free(resume);
+    return sse;
+}
+
+struct sse sse_open_as(int port, const char *token, const char *target)
+{
+    char *header = mem_format("Authorization: Bearer %s\r\n", token);
+    struct sse sse = open_with(port, target, header);
+    free(header);
     return sse;
 }
 

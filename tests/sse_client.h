@@ -23,6 +23,8 @@ struct sse_event {
 
 /* Opens it; last_id: -1 none. The answer must be 200 and text/event-stream. */
 struct sse sse_open(int port, const char *target, int64_t last_id);
+/* The same with a token, from now on. */
+struct sse sse_open_as(int port, const char *token, const char *target);
 void sse_close(struct sse *sse);
 
 /* The next block; false at the end. Frees *event's earlier data, which must be NULL at first. */

@@ -179,6 +179,38 @@ static void a_trial_that_says_nothing_is_not_told(void **state)
     free(id);
 }
 
+/* Whether it was opened with a token, or before there was any. */
+static void a_stream_ends_with_what_let_it_in(void **state)
+{
+    struct http_kit *kit = *state;
+    struct sse_event event = {0};
+    char *id = http_kit_submit(kit);
+    struct sse nobody = sse_open(kit->port, "/v1/events", -1);
+    assert_true(sse_next(&nobody, &event)); /* it stands */
+    char *token = http_kit_token(kit, "ops", SCOPE_READ);
+    char *other = http_kit_token(kit, "other", SCOPE_READ);
+    take_step(kit, id, "preparing");
+    assert_false(sse_next_event(&nobody, &event));
+    struct sse ops = sse_open_as(kit->port, token, "/v1/events");
+    struct sse others = sse_open_as(kit->port, other, "/v1/events");
+    assert_true(sse_next(&ops, &event));
+    assert_true(sse_next(&others, &event));
+    take_step(kit, id, "measuring");
+    (void)expect_stored(&ops, &event, "progress");
+    (void)expect_stored(&others, &event, "progress");
+    http_kit_revoke(kit, "ops");
+    take_step(kit, id, "restoring");
+    assert_false(sse_next_event(&ops, &event));
+    (void)expect_stored(&others, &event, "progress");
+    sse_close(&nobody);
+    sse_close(&ops);
+    sse_close(&others);
+    free(event.data);
+    free(token);
+    free(other);
+    free(id);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +218,7 @@ int main(void)
         HTTP_TEST(it_leaves_numbers_and_order_alone),
         HTTP_TEST(it_is_told_once_in_a_while_only),
         HTTP_TEST(a_trial_that_says_nothing_is_not_told),
+        HTTP_TEST(a_stream_ends_with_what_let_it_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

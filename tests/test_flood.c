@@ -217,7 +217,7 @@ static void without_files_and_connections_nobody_is_busy(void **state)
     enum { FILES = 256 };
     struct http_kit *kit = *state;
     struct rlimit before;
-    int fds[FILES];
+    int fds[FILES] = {0};
     int count = 0;
     assert_served(kit, NULL); /* the store has what it needs */
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);

@@ -215,6 +215,8 @@ static void filters_are_checked(void **state)
         {"GET", "/v1/jobs?label=ab", NULL, NULL, 400, "\"parameter\":\"label\""},
         {"GET", "/v1/jobs?since=yesterday", NULL, NULL, 400, "\"parameter\":\"since\""},
         {"GET", "/v1/jobs?state=quued", NULL, NULL, 400, "\"parameter\":\"state\""},
+        {"GET", "/v1/jobs?kind=sweep", NULL, NULL, 400, "\"parameter\":\"kind\""},
+        {"GET", "/v1/trends?instance=sql01&kind=sweep", NULL, NULL, 400, "\"parameter\":\"kind\""},
         {"GET", "/v1/jobs?stat=queued", NULL, NULL, 400, "\"parameter\":\"stat\""},
         {"GET", "/v1/jobs?limit=1&limit=2", NULL, NULL, 400, "twice"},
         {"GET", "/v1/jobs?limit=0", NULL, NULL, 400, "\"parameter\":\"limit\""},

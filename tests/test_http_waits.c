@@ -27,6 +27,22 @@ static void a_wait_ends_with_the_job(void **state)
     free(id);
 }
 
+static void who_may_not_any_more_is_not_told_what_it_waited_for(void **state)
+{
+    struct http_kit *kit = *state;
+    char *id = http_kit_submit(kit);
+    struct client client = http_kit_hold(kit, id, 300);
+    char *token = http_kit_token(kit, "ops", SCOPE_READ); /* nobody gets in without one now */
+    fake_jobs_finish(kit->jobs, id, NULL);
+    struct reply reply = client_read(&client, true);
+    assert_int_equal(reply.status, 401);
+    assert_null(strstr(reply.body, "succeeded"));
+    reply_fini(&reply);
+    client_close(&client);
+    free(token);
+    free(id);
+}
+
 static void a_wait_ends_with_its_time(void **state)
 {
     struct http_kit *kit = *state;
@@ -145,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HTTP_TEST(a_wait_ends_with_the_job),
+        HTTP_TEST(who_may_not_any_more_is_not_told_what_it_waited_for),
         HTTP_TEST(a_wait_ends_with_its_time),
         HTTP_TEST(waits_that_cannot_be_are_not_held),
         HTTP_TEST(a_submit_can_wait_for_its_job),

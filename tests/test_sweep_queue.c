@@ -287,8 +287,14 @@ static void a_job_is_cancelled_in_each_phase_and_only_once(void **state)
     cJSON_Delete(job);
     cJSON_Delete(cancel(house, waiting, 409));
 
-    cJSON_Delete(cancel(house, running, 202));
+    job = job_of(house, running);
+    assert_true(cJSON_IsFalse(at(job, "cancel_requested")));
+    cJSON_Delete(job);
+    job = cancel(house, running, 202);
+    assert_true(cJSON_IsTrue(at(job, "cancel_requested"))); /* also while it still undoes */
+    cJSON_Delete(job);
     job = harness_wait(house, running);
+    assert_true(cJSON_IsTrue(at(job, "cancel_requested")));
     assert_string_equal(text_at(job, "state"), "cancelled");
     assert_string_equal(text_at(job, "cleanup"), "done");
     assert_true(cJSON_IsNull(at(job, "state_reason")));
