@@ -12,7 +12,7 @@ char *config_help(void)
             "Usage: sweetspotd [--config FILE] [--NAME VALUE ...]\n"
             "       sweetspotd token create --name N --scope read|submit|admin\n"
             "       sweetspotd token list | token revoke NAME\n"
-            "       sweetspotd key rotate | key list | key forget\n"
+            "       sweetspotd key rotate | key list | key forget | key replace\n"
             "       sweetspotd --help | --version\n\n"
             "Benchmarks backup settings of SQL Server; serves an HTTP API for it.\n\n"
             "Settings (a flag wins over SWEETSPOT_NAME in the environment, that over\n"

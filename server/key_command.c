@@ -75,8 +75,7 @@ static int rotate_work(struct db *db, void *arg, struct err *err)
     return key_file_replace(&change->file, &change->ring, err);
 }
 
-/* The file was lost, or there never was one: the only way to a new one while something is sealed.
- */
+/* The file was lost, or there never was one. */
 static int made_work(struct db *db, void *arg, struct err *err)
 {
     struct change *change = arg;
@@ -103,6 +102,37 @@ static int make(const struct config *config, struct err *err)
     return rc;
 }
 
+/* Nothing may be sealed: who rotates every month must not lose the URLs on the way. */
+static int make_first(const struct config *config, struct err *err)
+{
+    struct key_ring none = {.count = 0};
+    struct sealed_look look = {.ring = &none};
+    if (store_once(config->store, sealed_look_work, &look, err) < 0)
+        return -1;
+    if (look.unopened == 0)
+        return make(config, err);
+    return err_set(
+        err, ERR_REFUSED, 0,
+        "the key file %s is not there, and %zu webhook URLs are sealed with its keys "
+        "(%s): put it back; if it is lost, `sweetspotd key replace` makes a new one, and "
+        "these webhooks must be PUT again",
+        config->key_file, look.unopened, look.unopened_names);
+}
+
+/* A new file in the place of a lost one, whatever is sealed. */
+static int replace(const struct config *config, struct err *err)
+{
+    struct key_ring ring = {.count = 0};
+    struct err why = {0};
+    int rc = key_file_read(config->key_file, &ring, &why);
+    key_ring_wipe(&ring);
+    if (rc < 0 && why.code == ERR_NOT_FOUND)
+        return make(config, err);
+    return err_set(err, ERR_REFUSED, 0,
+                   "the key file %s is there; `sweetspotd key rotate` puts a new key in front",
+                   config->key_file);
+}
+
 static int rotate(const struct config *config, struct err *err)
 {
     struct change change = {.look = {.ring = &change.file.ring}};
@@ -121,7 +151,7 @@ static int rotate(const struct config *config, struct err *err)
     }
     key_file_release(&change.file);
     key_ring_wipe(&change.ring);
-    return absent ? make(config, err) : rc;
+    return absent ? make_first(config, err) : rc;
 }
 
 /* --- list ---------------------------------------------------------------------------------- */
@@ -210,10 +240,12 @@ static const struct {
     {"rotate", rotate},
     {"list", list},
     {"forget", forget},
+    {"replace", replace},
 };
 
 #define USAGE                                                                                      \
-    "usage: sweetspotd key rotate, key list, key forget; with the settings of sweetspotd --help"
+    "usage: sweetspotd key rotate, key list, key forget, key replace; with the settings of "       \
+    "sweetspotd --help"
 
 /* What follows the verb are settings, as for the daemon. */
 static int read_settings(int argc, char *const argv[], struct config *out, struct err *err)

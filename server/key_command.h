@@ -1,5 +1,5 @@
 #pragma once
-/* The command `sweetspotd key rotate|list|forget`: the keys that seal what is stored. It changes
+/* The command `sweetspotd key rotate|list|forget|replace`: the keys that seal what is stored. It changes
  * the key file; sealing again is the daemon's, at its start and on SIGHUP. As `sweetspotd token` it
  * works with and without a running daemon. One thread. */
 

@@ -129,11 +129,12 @@ int sealed_may_make_key(struct store *store, const char *key_file, struct err *e
         return -1;
     if (look.unopened == 0)
         return 0;
-    return err_set(err, ERR_REFUSED, 0,
-                   "the key file %s is not there, and %zu webhook URLs are sealed with its keys "
-                   "(%s): put it back; if it is lost, `sweetspotd key rotate` makes a new one, and "
-                   "these webhooks must be PUT again",
-                   key_file, look.unopened, look.unopened_names);
+    return err_set(
+        err, ERR_REFUSED, 0,
+        "the key file %s is not there, and %zu webhook URLs are sealed with its keys "
+        "(%s): put it back; if it is lost, `sweetspotd key replace` makes a new one, and "
+        "these webhooks must be PUT again",
+        key_file, look.unopened, look.unopened_names);
 }
 
 /* --- sealing again ------------------------------------------------------------------------- */

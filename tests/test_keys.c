@@ -312,7 +312,10 @@ static void a_lost_key_costs_the_urls_and_nothing_else(void **state)
     put_hook(place, "dba", 201);
     assert_int_equal(child_end(&place->child, SIGTERM), 0);
     assert_int_equal(unlink(place->key_file), 0);
-    struct outcome made = key_well(place, "rotate");
+    expect_refusal(place, "rotate", "sweetspotd key replace");
+    assert_int_equal(access(place->key_file, F_OK), -1);
+    struct outcome made = key_well(place, "replace");
+    expect_refusal(place, "replace", "is there");
     assert_non_null(strstr(made.talk, "1 stored webhook URLs open with none"));
     assert_non_null(strstr(made.talk, "(dba)"));
     child_start(&place->child);

@@ -272,7 +272,7 @@ static void no_key_is_made_where_something_is_sealed(void **state)
     assert_non_null(strstr(err.msg, "5 webhook URLs"));
     assert_non_null(strstr(err.msg, "(a, b, c and 2 more)"));
     assert_non_null(strstr(err.msg, "put it back"));
-    assert_non_null(strstr(err.msg, "sweetspotd key rotate"));
+    assert_non_null(strstr(err.msg, "sweetspotd key replace"));
     assert_int_equal(access(file, F_OK), -1);
 }
 
