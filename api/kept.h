@@ -30,7 +30,7 @@ struct kept {
 struct kept *kept_new(const char *id, char *body);
 struct kept *kept_hold(struct kept *kept);
 /* The last one frees it. Accepts NULL; void, so that libmicrohttpd can call it. */
-void kept_drop(void *kept);
+void kept_drop(void *what);
 
 struct keeping;
 struct keeping *keeping_new(void);
