@@ -163,7 +163,7 @@ export class Walk {
   async kindSchemas() {
     const { json } = await send(this.side.daemon.url, { target: '/v1/kinds' });
     const names = json.items.map(item => item.kind);
-    this.side.tally.add('the kinds are those of the document', names.join() === this.side.document.tree.components.schemas.JobDefinition.properties.kind.enum.join() ? [] : [names.join()]);
+    this.side.tally.add('the kinds are those of the document', names.join() === this.side.document.tree.components.schemas.KindName.enum.join() ? [] : [names.join()]);
     for (const item of json.items) {
       const example = { kind: item.kind, instance: 'sql01', parameters: item.example };
       const at = ['components', 'schemas', 'JobDefinition'];
