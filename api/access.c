@@ -55,6 +55,7 @@ static void note_use(struct req *req, const struct caller *caller)
         return;
     struct use *use = mem_alloc(1, sizeof *use);
     *use = (struct use){.name = mem_copy(caller->name), .at_ms = now_ms};
+    callers_used(req->http->callers, req->digest, now_ms);
     store_write_later(req->parts->store, use_work, use, use_done, use);
 }
 

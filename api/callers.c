@@ -103,3 +103,12 @@ int callers_look(struct callers *callers, const char *digest, struct caller *out
         keep(callers, key, mark, out);
     return 0;
 }
+
+void callers_used(struct callers *callers, const char *digest, int64_t at_ms)
+{
+    struct slot *slot = slot_of(callers, digest);
+    lock_take(&callers->lock);
+    if (hash_equal(slot->digest, digest))
+        slot->caller.last_used_at = at_ms;
+    lock_drop(&callers->lock);
+}

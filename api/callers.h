@@ -27,3 +27,7 @@ struct caller {
 /* digest: hash_hex of what was shown; NULL: nothing was. ERR_STORE: it cannot be read now. */
 MUST_CHECK int callers_look(struct callers *callers, const char *digest, struct caller *out,
                             struct err *err);
+
+/* Its use at this time (wall milliseconds) is on its way into the store: as long as what is kept of
+ * it holds, callers_look tells that time, so that not each request meanwhile sends it again. */
+void callers_used(struct callers *callers, const char *digest, int64_t at_ms);

@@ -107,16 +107,10 @@ static int make_first(const struct config *config, struct err *err)
 {
     struct key_ring none = {.count = 0};
     struct sealed_look look = {.ring = &none};
-    if (store_once(config->store, sealed_look_work, &look, err) < 0)
+    if (store_once(config->store, sealed_look_work, &look, err) < 0 ||
+        sealed_allows_new_file(&look, config->key_file, err) < 0)
         return -1;
-    if (look.unopened == 0)
-        return make(config, err);
-    return err_set(
-        err, ERR_REFUSED, 0,
-        "the key file %s is not there, and %zu webhook URLs are sealed with its keys "
-        "(%s): put it back; if it is lost, `sweetspotd key replace` makes a new one, and "
-        "these webhooks must be PUT again",
-        config->key_file, look.unopened, look.unopened_names);
+    return make(config, err);
 }
 
 /* A new file in the place of a lost one, whatever is sealed. */

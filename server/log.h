@@ -22,7 +22,8 @@ int log_level_by_name(const char *name);
 /* Whether lines of this level are written: for who would only make ready what is dropped. */
 bool log_is_on(enum log_level level);
 
-/* Sets this thread's context, such as log_context("job", id); NULL, NULL ends it. */
+/* Sets this thread's context, such as log_context("job", id); NULL, NULL ends it. key is borrowed
+ * until then; of value the first 99 bytes are copied. */
 void log_context(const char *key, const char *value);
 
 /* `event` is a short constant ("job_started"); format gives further key=value pairs, and

@@ -116,6 +116,18 @@ int sealed_unopened(struct store *store, const struct secrets *secrets, size_t *
 
 /* --- before there is a key ----------------------------------------------------------------- */
 
+int sealed_allows_new_file(const struct sealed_look *look, const char *key_file, struct err *err)
+{
+    if (look->unopened == 0)
+        return 0;
+    return err_set(
+        err, ERR_REFUSED, 0,
+        "the key file %s is not there, and %zu webhook URLs are sealed with its keys "
+        "(%s): put it back; if it is lost, `sweetspotd key replace` makes a new one, and "
+        "these webhooks must be PUT again",
+        key_file, look->unopened, look->unopened_names);
+}
+
 int sealed_may_make_key(struct store *store, const char *key_file, struct err *err)
 {
     struct key_ring ring = {.count = 0};
@@ -127,14 +139,7 @@ int sealed_may_make_key(struct store *store, const char *key_file, struct err *e
         return 0; /* secrets_open says what is wrong with it */
     if (store_read(store, sealed_look_work, &look, err) < 0)
         return -1;
-    if (look.unopened == 0)
-        return 0;
-    return err_set(
-        err, ERR_REFUSED, 0,
-        "the key file %s is not there, and %zu webhook URLs are sealed with its keys "
-        "(%s): put it back; if it is lost, `sweetspotd key replace` makes a new one, and "
-        "these webhooks must be PUT again",
-        key_file, look.unopened, look.unopened_names);
+    return sealed_allows_new_file(&look, key_file, err);
 }
 
 /* --- sealing again ------------------------------------------------------------------------- */

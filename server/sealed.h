@@ -26,6 +26,11 @@ struct sealed_look {
 };
 int sealed_look_work(struct db *db, void *arg, struct err *err);
 
+/* For who would make a key file where there is none. look: through no keys. ERR_REFUSED, with
+ * advice, when something is sealed. */
+MUST_CHECK int sealed_allows_new_file(const struct sealed_look *look, const char *key_file,
+                                      struct err *err);
+
 /* Before secrets_open, which makes a key when there is none: ERR_REFUSED, with advice, when the
  * file is not there and something is sealed. */
 MUST_CHECK int sealed_may_make_key(struct store *store, const char *key_file, struct err *err);

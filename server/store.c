@@ -42,7 +42,8 @@ struct store {
     struct db *writer; /* the writer thread's alone */
     pthread_t thread;
     atomic_bool is_healthy;
-    atomic_uint_least64_t commits_made; /* and those that may have been */
+    atomic_uint_least64_t turns; /* a commit's beginning is one, its end another: odd in between,
+                                    when readers may see what it changes or not yet */
     struct histogram commits;
     struct lock lock;            /* guards the rest */
     struct wait wake;            /* the writer: work or the end came */
@@ -93,16 +94,22 @@ static int commit(struct db *db, struct histogram *commits, struct err *err)
     return rc;
 }
 
-static int run_transaction(struct db *db, struct ticket *batch, struct histogram *commits,
+/* out_changed: rows. */
+static int run_transaction(struct store *store, struct ticket *batch, int64_t *out_changed,
                            struct err *err)
 {
+    struct db *db = store->writer;
+    int64_t before = db->ops->total_changed(db);
     if (db_run_all(db, SQL_TX_BEGIN, err) < 0)
         return -1;
     for (struct ticket *ticket = batch; ticket; ticket = ticket->next) {
         if (run_work(db, ticket, err) < 0)
             goto failed;
     }
-    if (commit(db, commits, err) == 0)
+    *out_changed = db->ops->total_changed(db) - before;
+    if (*out_changed > 0)
+        (void)atomic_fetch_add(&store->turns, 1); /* run_batch ends it */
+    if (commit(db, &store->commits, err) == 0)
         return 0;
 failed:
     db_roll_back(db);
@@ -154,16 +161,15 @@ static void answer(struct ticket *batch, int rc, const struct err *err)
 static void run_batch(struct store *store, struct ticket *batch)
 {
     struct err err = {0};
-    int64_t before = store->writer->ops->total_changed(store->writer);
-    int rc = run_transaction(store->writer, batch, &store->commits, &err);
+    int64_t changed = 0;
+    int rc = run_transaction(store, batch, &changed, &err);
     if (rc < 0) {
         (void)err_wrap(&err, "the write was not stored");
         err.code = ERR_STORE; /* whatever it was: not the fault of those who are answered so */
     }
-    int64_t changed = store->writer->ops->total_changed(store->writer) - before;
     note_health(store, rc, changed, &err);
-    if (rc < 0 || changed > 0) /* before anybody is told of it */
-        (void)atomic_fetch_add(&store->commits_made, 1);
+    if (changed > 0)
+        (void)atomic_fetch_add(&store->turns, 1);
     answer(batch, rc, &err);
     if (rc == 0 && changed > 0)
         tell_listener(store);
@@ -357,16 +363,16 @@ int store_read(struct store *store, store_work *work, void *arg, struct err *err
 
 struct store_mark store_mark(const struct store *store)
 {
-    struct store_mark mark = {.commits = atomic_load(&store->commits_made),
+    struct store_mark mark = {.turns = atomic_load(&store->turns),
                               .visits = store->driver->visits(store->source)};
-    if (mark.visits != DB_VISITS_UNKNOWN)
+    if (mark.turns % 2 == 0 && mark.visits != DB_VISITS_UNKNOWN)
         mark.until_ns = clock_mono_ns() + STORE_MARK_MS * INT64_C(1000000);
     return mark;
 }
 
 bool store_is_unchanged(const struct store *store, const struct store_mark *mark)
 {
-    return mark->commits == atomic_load(&store->commits_made) &&
+    return mark->turns == atomic_load(&store->turns) &&
            mark->visits == store->driver->visits(store->source) && clock_mono_ns() < mark->until_ns;
 }
 

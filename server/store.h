@@ -41,14 +41,15 @@ MUST_CHECK int store_read(struct store *store, store_work *work, void *arg, stru
 
 /* The state of the whole store, so that what was read from it can be kept for as long as it holds:
  * mark, then read; while store_is_unchanged the read would give the same. It costs no lock and no
- * call of the system. Commits of ours and of store_once change it before they are answered; who
- * else writes into the database (or dies between its commit and its end) is seen within
+ * call of the system. Commits of ours end it before anybody can read what they change, and none
+ * holds that was taken meanwhile; those of store_once end it before they are answered; who else
+ * writes into the database (or dies, or is stopped, between its commit and its end) is seen within
  * STORE_MARK_MS, as no mark holds for longer. */
 #define STORE_MARK_MS 1000
 struct store_mark {
-    uint64_t commits; /* of ours, until then */
+    uint64_t turns;   /* of the writer, until then */
     uint64_t visits;  /* of others: another number after each */
-    int64_t until_ns; /* of clock_mono_ns() */
+    int64_t until_ns; /* of clock_mono_ns(); 0: it never holds */
 };
 struct store_mark store_mark(const struct store *store);
 bool store_is_unchanged(const struct store *store, const struct store_mark *mark);

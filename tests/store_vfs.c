@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SECTOR 512 /* a write is torn between sectors, not inside one */
+#define SECTOR 512        /* a write is torn between sectors, not inside one */
+#define LOG_WRITER_LOCK 0 /* who writes the log holds this one of the locks in shared memory */
 
 struct vfs_faults vfs_faults;
 
@@ -217,6 +218,11 @@ static int shim_shm_map(sqlite3_file *file, int region, int size, int extend,
 
 static int shim_shm_lock(sqlite3_file *file, int offset, int count, int flags)
 {
+    if (offset == LOG_WRITER_LOCK && flags & SQLITE_SHM_UNLOCK) {
+        void (*committed)(void *ctx) = atomic_exchange(&vfs_faults.committed, NULL);
+        if (committed)
+            committed(vfs_faults.committed_ctx);
+    }
     return real_of(file)->pMethods->xShmLock(real_of(file), offset, count, flags);
 }
 
@@ -289,4 +295,5 @@ void vfs_reset(void)
     atomic_store(&vfs_faults.fail_count, 0);
     atomic_store(&vfs_faults.fail_only_sync, 0);
     atomic_store(&vfs_faults.die_at, 0);
+    atomic_store(&vfs_faults.committed, NULL);
 }

@@ -18,6 +18,10 @@ struct vfs_faults {
     atomic_int die_at;         /* at this operation the process ends; 0: never */
     enum vfs_death death;
     unsigned seed; /* what is lost in a power cut */
+    /* Called once, when the next writer gives its lock back: what it committed can be seen, and it
+     * knows nothing of that yet. NULL: not. In the writer's thread, which it keeps waiting. */
+    void (*_Atomic committed)(void *ctx);
+    void *committed_ctx; /* set before it */
 };
 extern struct vfs_faults vfs_faults;
 

@@ -93,6 +93,7 @@ static void a_powershell_step_stops_at_errors_and_throws(void **state)
     static const char *const holds[] = {"$ErrorActionPreference = 'Stop'\n",
                                         "SecurityProtocol -bor 3072",
                                         "throw 'The verdict is not good: '",
+                                        "-lt $asked.AddSeconds(5)) { Start-Sleep -Seconds 5 }",
                                         "throw 'Sweetspot did not take the job: '",
                                         "$tokenFile = 'C:\\ProgramData\\Sweetspot\\agent.hdr'",
                                         "-$(ESCAPE_SQUOTE(STRTTM))-$(ESCAPE_SQUOTE(STEPID))'"};
@@ -163,13 +164,20 @@ static void speak(struct harness *house, const char *cert, const char *key)
     harness_start_daemon(house);
 }
 
-/* Makes a T-SQL step for the daemon by HTTPS and runs it in its database, as Agent does; what it
- * printed, to be freed. */
-static char *run_rest(struct harness *house, const char *definition, const char *more)
+/* Makes a T-SQL step for the daemon by HTTPS; the whole job's T-SQL, to be freed. */
+static char *make_rest(struct harness *house, const char *definition, const char *more)
 {
     char *words =
         mem_format("--step rest --url https://127.0.0.1:%d %s", harness_port(house), more);
     char *sql = agent_kit_make(house->dir, definition, words, 0, NULL);
+    free(words);
+    return sql;
+}
+
+/* Makes the job and runs its step in the step's database, as Agent does; what it printed, to be
+ * freed. */
+static char *run_step(struct harness *house, const char *sql)
+{
     free(agent_kit_sql(house, sql));
     char *job_id = agent_kit_job_id(house);
     char *command = agent_kit_command(house, 1);
@@ -178,8 +186,14 @@ static char *run_rest(struct harness *house, const char *definition, const char 
     free(step);
     free(command);
     free(job_id);
+    return said;
+}
+
+static char *run_rest(struct harness *house, const char *definition, const char *more)
+{
+    char *sql = make_rest(house, definition, more);
+    char *said = run_step(house, sql);
     free(sql);
-    free(words);
     return said;
 }
 
@@ -214,6 +228,45 @@ static void a_rest_step_is_green_and_red(void **state)
     cJSON_Delete(job);
     (void)unlink(cert);
     (void)unlink(key);
+    free(cert);
+    free(key);
+}
+
+static void put_in_place(char *text, const char *old, const char *new)
+{
+    char *at = strstr(text, old);
+    assert_non_null(at);
+    assert_int_equal(strlen(old), strlen(new));
+    memcpy(at, new, strlen(new));
+}
+
+/* As a service does where too many wait already. Without a pause a minute would be thousands of
+ * calls; the simulator's minute goes by while the step pauses. */
+static void a_rest_step_that_is_answered_at_once_pauses(void **state)
+{
+    struct harness *house = *state;
+    char error[SIM_ERROR_SIZE];
+    char *cert = mem_format("%s/cert.pem", house->dir);
+    char *key = mem_format("%s/key.pem", house->dir);
+    int asked = 0;
+    assert_int_equal(certificate_make(cert, key, "localhost,127.0.0.1"), 0);
+    speak(house, cert, key);
+    free(agent_kit_sql(house, "EXEC sp_configure 'external rest endpoint enabled', 1"));
+    assert_int_equal(sim_fault(house->sim, "{'do':'hold_before','match':'BACKUP'}", error), 0);
+    char *sql = make_rest(house, SWEEP, "--name a --minutes 1");
+    put_in_place(sql, "wait=60", "wait=00");
+    put_in_place(sql, "SET @answer = NULL;", "PRINT N''asks it'';");
+    char *said = run_step(house, sql);
+    sim_release(house->sim);
+    for (const char *at = said; (at = strstr(at, "asks it")); at++)
+        asked++;
+    if (asked < 2 || asked > 12)
+        fail_msg("asked %d times in a minute: %s", asked, said);
+    assert_said(said, "The verdict is not good (408). The job: running: ", true);
+    speak(house, NULL, NULL);
+    (void)unlink(cert);
+    (void)unlink(key);
+    free(sql);
     free(cert);
     free(key);
 }
@@ -268,6 +321,7 @@ int main(void)
         TEST(a_powershell_step_stops_at_errors_and_throws),
         TEST(a_powershell_step_is_green_and_red),
         TEST(a_rest_step_is_green_and_red),
+        TEST(a_rest_step_that_is_answered_at_once_pauses),
         TEST(a_rest_step_waits_by_the_clock_that_nobody_changes),
         TEST(a_rest_step_has_its_token_from_a_credential),
     };

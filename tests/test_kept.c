@@ -1,4 +1,5 @@
 /* What is kept to be shown again is never older than what was committed. */
+#include "api/callers.h"
 #include "api/kept.h"
 #include "jobs/state.h"
 #include "server/clock.h"
@@ -185,6 +186,34 @@ static void each_token_is_known_as_long_as_it_is_one(void **state)
     free(other);
 }
 
+static int64_t used_at(struct callers *callers, const char *digest)
+{
+    struct err err;
+    struct caller caller;
+    kit_ok(callers_look(callers, digest, &caller, &err), &err);
+    assert_true(caller.found);
+    return caller.last_used_at;
+}
+
+/* Else each request would send it again while the store is slow. */
+static void a_use_on_its_way_is_known_until_the_next_look(void **state)
+{
+    struct http_kit *kit = *state;
+    char digest[HASH_HEX_SIZE];
+    struct callers *callers = callers_new(kit->store);
+    char *token = http_kit_token(kit, "ops", SCOPE_READ);
+    (void)hash_hex(token, digest);
+    clock_pass_ms(0);
+    assert_int_equal(used_at(callers, digest), 0);
+    callers_used(callers, digest, 77);
+    assert_int_equal(used_at(callers, digest), 77);
+    clock_pass_ms(STORE_MARK_MS);
+    assert_int_equal(used_at(callers, digest), 0); /* it was not stored */
+    clock_reset();
+    free(token);
+    callers_free(callers);
+}
+
 /* --- the slots ----------------------------------------------------------------------------- */
 
 static struct kept *make(struct http_kit *kit, const char *id, size_t length)
@@ -243,6 +272,7 @@ int main(void)
         HTTP_TEST(a_running_trial_is_shown_as_it_goes),
         HTTP_TEST(who_writes_behind_our_back_is_seen_a_second_later),
         HTTP_TEST(each_token_is_known_as_long_as_it_is_one),
+        HTTP_TEST(a_use_on_its_way_is_known_until_the_next_look),
         HTTP_TEST(what_is_too_large_is_not_kept),
         HTTP_TEST(two_jobs_of_one_slot_are_not_mistaken),
     };

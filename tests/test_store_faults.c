@@ -243,6 +243,90 @@ static void no_single_failure_loses_what_was_acknowledged(void **state)
     assert_true(refused > 0);
 }
 
+/* --- what was read before ------------------------------------------------------------------ */
+
+struct onlooker {
+    struct store *store;
+    char *id;
+    struct store_mark mark;
+    int found;        /* whether the job can be read: 0, else -1 */
+    bool still_holds; /* the mark */
+};
+
+static void look(void *ctx)
+{
+    struct onlooker *onlooker = ctx;
+    onlooker->found = store_read(onlooker->store, kit_get_job_work, onlooker->id, NULL);
+    onlooker->still_holds = store_is_unchanged(onlooker->store, &onlooker->mark);
+}
+
+/* Else who has seen the new state in one answer would be shown the old one in the next. */
+static void a_mark_ends_before_what_is_committed_can_be_seen(void **state)
+{
+    struct kit_store *kit = *state;
+    struct err err;
+    struct job_row row = kit_job("sql01");
+    kit_store_start(kit);
+    clock_pass_ms(0);
+    struct onlooker onlooker = {
+        .store = kit->store, .id = row.id, .mark = store_mark(kit->store), .found = -1};
+    assert_true(store_is_unchanged(kit->store, &onlooker.mark));
+    vfs_faults.committed_ctx = &onlooker;
+    atomic_store(&vfs_faults.committed, look);
+    kit_ok(store_write(kit->store, kit_insert_job_work, &row, &err), &err);
+    assert_int_equal(onlooker.found, 0);
+    assert_false(onlooker.still_holds);
+    struct store_mark mark = store_mark(kit->store); /* and afterwards there are marks again */
+    assert_true(store_is_unchanged(kit->store, &mark));
+    clock_reset();
+    job_row_fini(&row);
+}
+
+static void look_from_now(void *ctx)
+{
+    struct onlooker *onlooker = ctx;
+    onlooker->mark = store_mark(onlooker->store);
+    look(ctx);
+}
+
+static void no_mark_is_made_while_a_commit_is_on_its_way(void **state)
+{
+    struct kit_store *kit = *state;
+    struct err err;
+    struct job_row row = kit_job("sql01");
+    struct onlooker onlooker = {.id = row.id, .still_holds = true};
+    kit_store_start(kit);
+    onlooker.store = kit->store;
+    vfs_faults.committed_ctx = &onlooker;
+    atomic_store(&vfs_faults.committed, look_from_now);
+    kit_ok(store_write(kit->store, kit_insert_job_work, &row, &err), &err);
+    assert_false(onlooker.still_holds);
+    assert_false(store_is_unchanged(kit->store, &onlooker.mark));
+    job_row_fini(&row);
+}
+
+static void a_commit_that_failed_ends_marks_too(void **state)
+{
+    struct kit_store *kit = *state;
+    struct err err;
+    struct job_row row = kit_job("sql01");
+    kit_store_start(kit);
+    clock_pass_ms(0);
+    struct store_mark before = store_mark(kit->store);
+    vfs_reset();
+    atomic_store(&vfs_faults.fail_only_sync, 1);
+    atomic_store(&vfs_faults.fail_count, 100);
+    atomic_store(&vfs_faults.fail_at, 1);
+    assert_int_equal(store_write(kit->store, kit_insert_job_work, &row, &err), -1);
+    vfs_reset();
+    assert_false(store_is_unchanged(kit->store, &before));
+    kit_ok(store_write(kit->store, kit_insert_job_work, &row, &err), &err);
+    struct store_mark after = store_mark(kit->store);
+    assert_true(store_is_unchanged(kit->store, &after));
+    clock_reset();
+    job_row_fini(&row);
+}
+
 #define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -254,6 +338,9 @@ int main(void)
         FAULT_TEST(a_disk_that_comes_back_is_noticed_without_a_caller),
         FAULT_TEST(a_transaction_lost_in_the_middle_answers_every_waiter),
         FAULT_TEST(no_single_failure_loses_what_was_acknowledged),
+        FAULT_TEST(a_mark_ends_before_what_is_committed_can_be_seen),
+        FAULT_TEST(no_mark_is_made_while_a_commit_is_on_its_way),
+        FAULT_TEST(a_commit_that_failed_ends_marks_too),
     };
     vfs_install();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,11 +48,13 @@ function Send-Once($method, $path, $body) {
 # Again while it is to be asked again, for so many minutes.
 function Send-Patiently($method, $path, $body, $minutes) {
     $until = [DateTime]::UtcNow.AddMinutes($minutes)
-    $answer = Send-Once $method $path $body
-    while ((0, 408, 429, 502, 503, 504) -contains $answer.Status -and [DateTime]::UtcNow -lt $until) {
-        if ($answer.Status -ne 408) { Start-Sleep -Seconds 5 }
+    do {
+        $asked = [DateTime]::UtcNow
         $answer = Send-Once $method $path $body
-    }
+        $again = (0, 408, 429, 502, 503, 504) -contains $answer.Status -and [DateTime]::UtcNow -lt $until
+        # answered at once: not now, or too many wait there already
+        if ($again -and [DateTime]::UtcNow -lt $asked.AddSeconds(5)) { Start-Sleep -Seconds 5 }
+    } while ($again)
     return $answer
 }
 

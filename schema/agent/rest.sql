@@ -6,7 +6,7 @@ DECLARE @api nvarchar(4000) = N'{{url}}/v1/jobs';
 DECLARE @definition nvarchar(max) = N'{{definition}}';
 DECLARE @headers nvarchar(4000) = N'{"Idempotency-Key":"{{key}}-$(ESCAPE_SQUOTE(STEPID))"}';
 DECLARE @until datetime2 = DATEADD(minute, {{minutes}}, SYSUTCDATETIME()); /* clocks that are put forward end nothing */
-DECLARE @url nvarchar(4000), @status int, @answer nvarchar(max), @state nvarchar(20), @text nvarchar(2000);
+DECLARE @asked datetime2, @url nvarchar(4000), @status int, @answer nvarchar(max), @state nvarchar(20), @text nvarchar(2000);
 
 EXEC @status = sys.sp_invoke_external_rest_endpoint @url = @api, @method = N'POST', @timeout = 60,
     @headers = @headers, @payload = @definition{{credential}}, @response = @answer OUTPUT;
@@ -25,6 +25,7 @@ SET @state = N'queued';
 WHILE @state IN (N'queued', N'waiting', N'running') AND SYSUTCDATETIME() < @until
 BEGIN
     SET @answer = NULL;
+    SET @asked = SYSUTCDATETIME();
     BEGIN TRY
         EXEC @status = sys.sp_invoke_external_rest_endpoint @url = @url, @method = N'GET', @timeout = 90,
             @headers = @headers{{credential}}, @response = @answer OUTPUT;
@@ -35,10 +36,11 @@ BEGIN
     END CATCH;
     IF @status = 0
         SET @state = JSON_VALUE(@answer, N'$.result.state');
-    ELSE IF @status IN (-1, 429, 502, 503, 504)
-        WAITFOR DELAY '00:00:05';
-    ELSE
+    ELSE IF @status NOT IN (-1, 429, 502, 503, 504)
         SET @state = N'unknown';
+    /* answered at once: not now, or too many wait there already */
+    IF @state IN (N'queued', N'waiting', N'running') AND SYSUTCDATETIME() < DATEADD(second, 5, @asked)
+        WAITFOR DELAY '00:00:05';
 END;
 
 SET @text = ISNULL(@state, N'unknown') + N': '
