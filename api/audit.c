@@ -73,6 +73,8 @@ static char *path_of(const struct req *req)
         buf_add(&path, req->params[param++]);
         at += strcspn(at, "}");
     }
+    if (req_query(req, "forget")) /* what is lost by it must be found again */
+        buf_add(&path, "?forget=true");
     return buf_take(&path);
 }
 

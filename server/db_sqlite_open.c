@@ -1,6 +1,7 @@
 /* Opening a SQLite results database: is it free, whole, ours, and of our age? Nothing is written
  * into the file before all four are answered. */
 #include "server/db_sqlite.h"
+#include "server/log.h"
 #include "server/mem.h"
 
 #include <errno.h>
@@ -185,6 +186,12 @@ static int source_open(const char *place, struct db_source **out_source, struct 
         return -1;
     }
     source->visits = db_sqlite_visits_map(place);
+    if (!source->visits)
+        log_event(LOG_LEVEL_WARN, "visits_unknown",
+                  "store=%s advice=\"let the daemon write the file .visits beside it; until then "
+                  "each call "
+                  "reads the store anew\"",
+                  log_quote(place));
     *out_source = source;
     return 0;
 }

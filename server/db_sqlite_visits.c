@@ -14,9 +14,13 @@
  * it at any time. */
 static int open_visits(const char *path)
 {
+    struct stat database;
     char *name = mem_format("%s.visits", path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     free(name);
+    /* a command that root types makes it for the user whose database it is */
+    if (fd >= 0 && geteuid() == 0 && stat(path, &database) == 0)
+        (void)(fchown(fd, database.st_uid, database.st_gid) < 0); /* then it is root's alone */
     return fd;
 }
 

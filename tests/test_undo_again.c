@@ -167,6 +167,9 @@ static void an_instance_with_something_left_is_only_deleted_on_ones_word(void **
     cJSON_Delete(problem);
     expect_one(house, "{'dry_run':true}", "trace_flag", "failed", "sysadmin"); /* as it was */
     cJSON_Delete(harness_call(house, "DELETE", "/v1/instances/sql01?forget=true", NULL, 204));
+    cJSON *trail = harness_call(house, "GET", "/v1/audit?limit=1", NULL, 200);
+    assert_string_equal(text_at(trail, "items/0/object"), "/v1/instances/sql01?forget=true");
+    cJSON_Delete(trail);
     expect_cleanup(house, id, "failed");
     assert_true(flag_is_on(house, 3042));
     free(id);
