@@ -78,6 +78,17 @@ static void make_room(struct http *http)
         deadlines_hasten(http->deadlines);
 }
 
+/* When the service stops nobody new is let in. Not by MHD_quiesce_daemon: in 0.9.75 that and a
+ * thread of the pool may both take the listening socket out of its epoll set, and the second one
+ * aborts the process (daemon.c: "Failed to remove listen FD from epoll set"). */
+static enum MHD_Result on_accept(void *cls, const struct sockaddr *peer, socklen_t length)
+{
+    struct http *http = cls;
+    (void)peer;
+    (void)length;
+    return atomic_load(&http->stopping) ? MHD_NO : MHD_YES;
+}
+
 static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -289,7 +300,7 @@ static struct MHD_Daemon *daemon_start(struct http *http)
     }
     http->crowd = most - most / 8; /* its threads share the limit, and not always evenly */
     return MHD_start_daemon(
-        flags, 0, NULL, NULL, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        flags, 0, on_accept, http, on_call, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, http->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, POOL_THREADS,
         MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
@@ -410,10 +421,10 @@ void http_stop(struct http *http)
         return;
     http_drain(http);
     atomic_store(&http->stopping, true);
-    (void)MHD_quiesce_daemon(http->daemon); /* gives the socket back, which is ours anyhow */
     waiting_stop(http->waiting);
     events_stop(http->events);
     wait_until_idle(http);
     MHD_stop_daemon(http->daemon);
+    http->listen_fd = -1; /* it has closed that */
     http_free(http);
 }

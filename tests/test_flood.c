@@ -159,15 +159,25 @@ static void who_says_nothing_makes_room_for_who_does(void **state)
     free(id);
 }
 
-/* A connection whose answer is not waited for; -1 when no file is left. */
-static int connect_only(int port)
+static int new_socket(void)
+{
+    return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static void begin_to_connect(int fd, int port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr = {htonl(INADDR_LOOPBACK)},
                                   .sin_port = htons((uint16_t)port)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)connect(fd, (struct sockaddr *)&address, sizeof address); /* goes on by itself */
+}
+
+/* A connection whose answer is not waited for; -1 when no file is left. */
+static int connect_only(int port)
+{
+    int fd = new_socket();
     if (fd >= 0)
-        (void)connect(fd, (struct sockaddr *)&address, sizeof address); /* goes on by itself */
+        begin_to_connect(fd, port);
     return fd;
 }
 
@@ -217,20 +227,17 @@ static void without_files_and_connections_nobody_is_busy(void **state)
     enum { FILES = 256 };
     struct http_kit *kit = *state;
     struct rlimit before;
-    int fds[FILES] = {0};
-    int count = 0;
+    int fds[FILES] = {new_socket(), new_socket()};
+    int count = 2;
     assert_served(kit, NULL); /* the store has what it needs */
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit few = {.rlim_cur = FILES, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     while (count < FILES && (fds[count] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
         count++;
-    assert_true(count > 1 && count < FILES);
-    for (int i = 1; i <= 2; i++) {
-        (void)close(fds[count - i]);
-        fds[count - i] = connect_only(kit->port);
-        assert_true(fds[count - i] >= 0);
-    }
+    assert_true(count > 2 && count < FILES);
+    begin_to_connect(fds[0], kit->port);
+    begin_to_connect(fds[1], kit->port);
     int64_t began_ns = cpu_ns();
     (void)poll(NULL, 0, 500); /* the time that is looked at */
     assert_true(cpu_ns() - began_ns < INT64_C(250000000));
