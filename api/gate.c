@@ -239,8 +239,7 @@ static void take_request_id(struct req *req)
         (void)snprintf(req->id, sizeof req->id, "%s", id);
 }
 
-/* What is far too large for libmicrohttpd's memory it answers itself, as HTML; what is only too
- * large is told like everything else. */
+/* What is far too large for libmicrohttpd's memory it refuses itself (http_own_answers.h). */
 static bool check_size(struct req *req, const struct head *head)
 {
     req->refused = true;

@@ -77,8 +77,7 @@ enum problem problem_of(enum err_code code)
     return PROBLEM_INTERNAL;
 }
 
-/* errors may be NULL; it is taken over. */
-static void answer(struct req *req, enum problem kind, const char *detail, cJSON *errors)
+static cJSON *tree_of(enum problem kind, const char *detail, const char *request_id)
 {
     const struct problem_row *row = &rows[kind];
     char *type = mem_format("urn:sweetspot:problem:%s", row->name);
@@ -87,13 +86,29 @@ static void answer(struct req *req, enum problem kind, const char *detail, cJSON
     cJSON_AddItemToObject(tree, "title", json_text(row->title));
     cJSON_AddItemToObject(tree, "status", json_number(row->status));
     cJSON_AddItemToObject(tree, "detail", json_text(detail));
-    cJSON_AddItemToObject(tree, "request_id", json_text(req->id));
+    cJSON_AddItemToObject(tree, "request_id", json_text(request_id));
+    free(type);
+    return tree;
+}
+
+char *problem_text(enum problem kind, const char *detail, const char *request_id)
+{
+    cJSON *tree = tree_of(kind, detail, request_id);
+    char *text = json_print(tree);
+    cJSON_Delete(tree);
+    return text;
+}
+
+/* errors may be NULL; it is taken over. */
+static void answer(struct req *req, enum problem kind, const char *detail, cJSON *errors)
+{
+    const struct problem_row *row = &rows[kind];
+    cJSON *tree = tree_of(kind, detail, req->id);
     if (errors)
         cJSON_AddItemToObject(tree, "errors", errors);
     req_answer_problem(req, row->status, tree);
     if (row->retry_after_s > 0)
         req_answer_header(req, "Retry-After", "%d", row->retry_after_s);
-    free(type);
 }
 
 /* The text of a printf-like call; the caller frees it. */

@@ -36,6 +36,9 @@ enum problem {
 };
 #define PROBLEM_COUNT (PROBLEM_TIMEOUT + 1)
 
+/* The problem as JSON, for who has no request of ours. The caller frees it. */
+char *problem_text(enum problem kind, const char *detail, const char *request_id);
+
 /* The HTTP status of a kind. */
 int problem_status(enum problem kind);
 

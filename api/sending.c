@@ -2,6 +2,7 @@
 #include "api/deadline.h"
 #include "api/http_events.h"
 #include "api/http_inner.h"
+#include "api/http_own_answers.h"
 #include "api/kept.h"
 #include "api/trace.h"
 #include "server/clock.h"
@@ -83,8 +84,7 @@ enum MHD_Result sending_start(struct req *req)
         return MHD_NO; /* out of memory: libmicrohttpd closes */
     add_headers(req, response);
     deadline_set(req->http->deadlines, http_deadline(req->connection), clock_mono_ns() + SEND_NS);
-    enum MHD_Result queued =
-        MHD_queue_response(req->connection, (unsigned)answer->status, response);
+    enum MHD_Result queued = own_answers_queue(req->connection, (unsigned)answer->status, response);
     MHD_destroy_response(response); /* our reference; the connection has its own */
     return queued;
 }
